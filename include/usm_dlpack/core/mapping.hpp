@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -185,11 +186,15 @@ constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
   return false;
 }
 
+/// @param instead helps besides a wider index type
 template <class Index>
-USM_DLPACK_COLD void refuse_product() {
+USM_DLPACK_COLD void refuse_product(
+    const std::string& instead = "use usm_dlpack::layout_relaxed") {
+  constexpr bool is_widest = sizeof(Index) >= sizeof(std::int64_t);
   refuse(errc::index_type_too_small, "shape",
          "a product that the view's index type " + name_of_integer<Index>() + " holds",
-         "a larger one", "use extents of a wider index type, or usm_dlpack::layout_relaxed");
+         "a larger one",
+         (is_widest ? "" : "use extents of a wider index type, or ") + instead);
 }
 
 /// Makes a mapping from extents and strides. If a stride is negative and the mapping takes the

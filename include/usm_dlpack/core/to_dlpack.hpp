@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace usm_dlpack {
@@ -134,5 +135,10 @@ template <class View, class = detail::required_bare_view<View>>
     -> dlpack_tensor<View::rank()> {
   return detail::describe<detail::empty_data::null>(view, device);
 }
+
+/// Refuses at compile time what is no view.
+template <class NoMdspan, class... Place,
+          std::enable_if_t<!detail::is_view<NoMdspan>, int> = 0>
+void to_dlpack_tensor(const NoMdspan&, const Place&...) = delete;  // use mdspan(pointer, 4, 6)
 
 }  // namespace usm_dlpack

@@ -292,4 +292,9 @@ template <class View, class = detail::required_view<View>,
 template <class View, class Tensor>
 View to_mdspan(const Tensor*) = delete;  // pass *tensor
 
+/// Refuses at compile time to make what is no view.
+template <class NoMdspan, class Tensor, class... Wanted,
+          std::enable_if_t<!detail::is_view<NoMdspan>, int> = 0>
+void to_mdspan(const Tensor&, const Wanted&...) = delete;  // name the type of an mdspan
+
 }  // namespace usm_dlpack

@@ -104,9 +104,10 @@ constexpr type_rule broken_rule() {
   }
 }
 
-USM_DLPACK_REFUSED_TYPE(type_rule::interface,
-                        "view: expected a type with the interface of mdspan, found another; "
-                        "pass an mdspan by value or reference")
+USM_DLPACK_REFUSED_TYPE(
+    type_rule::interface,
+    "view: expected a type with the interface of mdspan, found another; "
+    "use an mdspan, such as mdspan<float, dextents<int, 2>>(pointer, 4, 6)")
 USM_DLPACK_REFUSED_TYPE(type_rule::handle,
                         "data_handle: expected element_type*, found a handle that is no such "
                         "pointer; make an mdspan over the raw pointer")

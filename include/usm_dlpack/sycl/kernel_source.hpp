@@ -4,6 +4,9 @@
 // of the SYCL runtime, builds them from source at run time. With icpx you do not need it.
 #pragma once
 
+#include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/dlpack_tensor.hpp>
+#include <usm_dlpack/core/dtype.hpp>
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/sycl/config.hpp>
@@ -55,6 +58,12 @@ template <class Argument>
 inline constexpr bool is_address =
     std::is_pointer_v<std::decay_t<Argument>> || std::is_null_pointer_v<Argument>;
 
+template <class Argument>
+inline constexpr bool is_tensor =
+    is_one_of<Argument, DLTensor, DLManagedTensorVersioned, DLManagedTensor>;
+template <std::size_t Rank>
+inline constexpr bool is_tensor<dlpack_tensor<Rank>> = true;
+
 /// The array that an argument of a kernel is, in a tuple; an empty one for another argument.
 template <class Argument>
 auto array_of_argument(const Argument& argument) {
@@ -94,16 +103,22 @@ auto value_of_argument(const Argument& argument) {
         "one with strides, which its pointer does not tell the kernel; pass "
         "data_handle() and the strides in an ordered_section, or by_value(x)");
     return view_of_argument(argument).data_handle();
-  } else if constexpr (!holds_arrays<Argument> && !std::is_array_v<Argument> &&
-                       sycl::is_device_copyable_v<Argument>) {
-    return argument;
   } else {
+    constexpr bool is_value = !holds_arrays<Argument> && !std::is_array_v<Argument> &&
+                              sycl::is_device_copyable_v<Argument>;
     static_assert(
-        is_array<Argument>,
+        is_value,
         "argument: expected an array or a value that a kernel takes, found another, "
         "such as a container; pass *x of an optional; for a vector of arrays, launch "
         "for each element in one ordered_section");
-    return 0;  // so that no other error follows
+    static_assert(!is_tensor<Argument>,
+                  "argument: expected an array or a value, found a tensor, whose shape and "
+                  "strides a kernel cannot read; pass to_mdspan<View>(tensor)");
+    if constexpr (is_value) {
+      return argument;
+    } else {
+      return 0;  // so that no other error follows
+    }
   }
 }
 template <class Array>

@@ -38,7 +38,7 @@ void check_product(const typename Mapping::extents_type& extents) {
     given.shape[r] = extent == 0 ? 1 : extent;
   }
   if (!holds_products<Mapping>(given)) {
-    refuse_product<index_type>();
+    refuse_product<index_type>("make the array smaller");
   }
 }
 
@@ -99,6 +99,15 @@ inline std::int32_t export_id(const sycl::queue& queue) {
     refuse_context(nullptr, true, context, -1);
   }
   return device_id(queue.get_device());
+}
+
+/// Refuses an array that another one has taken over.
+template <class Array>
+void check_not_moved_from(const Array& array) {
+  if (array.data() == nullptr) {
+    refuse(errc::data_null, "data", "the memory of the array", "null: it was moved from",
+           "use the array that it was moved to");
+  }
 }
 
 struct usm_free {
@@ -285,12 +294,22 @@ class usm_array {
   detail::usm_block block_;
 };
 
+/// Refuses a queue in place of the device at compile time.
+template <class View, class Owner, class = detail::required_view<View>>
+managed_tensor to_managed_tensor(const View&, const sycl::queue&, Owner&&) {
+  static_assert(!detail::is_view<View>,
+                "device: expected the DLDevice of the memory, found a queue; "
+                "pass to_dlpack_tensor(view, queue).device()");
+  return nullptr;
+}
+
 /// Makes a managed tensor that owns the array, without a copy. Does not wait: the receiver
 /// must wait for `queue()`. The deleter acts as the array's destructor.
 /// @throws conversion_error if a rule is broken, std::bad_alloc if there is no memory for the
 ///         tensor; the array is then untouched
 template <class View>
 [[nodiscard]] managed_tensor to_managed_tensor(usm_array<View>&& array) {
+  detail::check_not_moved_from(array);
   const DLDevice device{kDLOneAPI, array.device_id()};
   return usm_dlpack::to_managed_tensor(array.view(), device, std::move(array));
 }
@@ -299,6 +318,7 @@ template <class View>
 /// @throws conversion_error also `dtype_unsupported`
 template <class View>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(usm_array<View>&& array) {
+  detail::check_not_moved_from(array);
   const DLDevice device{kDLOneAPI, array.device_id()};
   return usm_dlpack::to_legacy_managed_tensor(array.view(), device, std::move(array));
 }

@@ -2,9 +2,9 @@
 //
 // Host code that indexes device USM, views that change their USM kind, arrays of const
 // elements, pointers to tensors, numbers among the views of `check_queue`, other extents of a
-// launch than one to three integers, and its arguments that are pointers, views with strides
-// or containers of arrays are refused when they are compiled. A section without a name is
-// warned of.
+// launch than one to three integers, its arguments that are pointers, views with strides,
+// tensors or containers of arrays, and a queue in place of a device are refused when they are
+// compiled. A section without a name is warned of.
 //
 // clang-format off
 // expect: access: expected device code, found host code;
@@ -31,6 +31,10 @@
 // expect: argument: expected a view without gaps \(layout_right or layout_left\), found one with
 // expect: strides, which its pointer does not tell the kernel; pass data_handle\(\) and the strides
 // expect: in an ordered_section, or by_value\(x\)
+// expect: argument: expected an array or a value, found a tensor, whose shape and strides a
+// expect: kernel cannot read; pass to_mdspan<View>\(tensor\)
+// expect: device: expected the DLDevice of the memory, found a queue;
+// expect: pass to_dlpack_tensor\(view, queue\).device\(\)
 // expect: deleted function .*validate
 // expect: deleted function .*to_mdspan
 // clang-format on
@@ -57,6 +61,10 @@ inline constexpr int rank = 3;
 using strided = view;
 using section = usm_dlpack::ordered_section;
 using passed = view;
+const view& argument_of(const DLTensor&, const view& x) { return x; }
+DLDevice device_of(const view& x, const sycl::queue& queue) {
+  return usm_dlpack::to_dlpack_tensor(x, queue).device();
+}
 #else
 using indexed = device_mdspan<view>;
 using wanted = shared_mdspan<view>;
@@ -69,6 +77,8 @@ inline constexpr int rank = 4;
 using strided = md::mdspan<float, md::dextents<int, 1>, md::layout_stride>;
 using section = sycl::queue;
 using passed = std::optional<view>;
+const DLTensor& argument_of(const DLTensor& tensor, const view&) { return tensor; }
+const sycl::queue& device_of(const view&, const sycl::queue& queue) { return queue; }
 #endif
 
 float indexed_on_host(const indexed& all) { return all[md_array<int, 1>{0}]; }
@@ -98,6 +108,13 @@ void launch_strided(const usm_dlpack::kernel_source& kernels, const sycl::queue&
 void launch_container(const usm_dlpack::kernel_source& kernels, const sycl::queue& queue,
                       const passed& x) {
   kernels.launch(queue, "of", 4, x);
+}
+void launch_tensor(const usm_dlpack::kernel_source& kernels, const sycl::queue& queue,
+                   const DLTensor& tensor, const view& x) {
+  kernels.launch(queue, "of", 4, argument_of(tensor, x));
+}
+auto share(const view& x, const sycl::queue& queue) {
+  return usm_dlpack::to_managed_tensor(x, device_of(x, queue), 0);
 }
 void unnamed_section(const sycl::queue& queue, const view& x) {
 #if defined(USM_DLPACK_FIXED)

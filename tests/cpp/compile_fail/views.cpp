@@ -6,7 +6,13 @@
 //
 // clang-format off
 // expect: view: expected a type with the interface of mdspan, found another;
-// expect: pass an mdspan by value or reference
+// expect: use an mdspan, such as mdspan<float, dextents<int, 2>>\(pointer, 4, 6\)
+// expect[gcc]: use of deleted function .*to_dlpack_tensor\(const NoMdspan&.* NoMdspan = float\*
+// expect[gcc]: = delete;  // use mdspan\(pointer, 4, 6\)
+// expect[gcc]: use of deleted function .*to_mdspan\(const Tensor&.* NoMdspan = float;
+// expect[gcc]: = delete;  // name the type of an mdspan
+// expect[clang]: deleted function .*to_dlpack_tensor
+// expect[clang]: deleted function .*to_mdspan
 // expect: data_handle: expected element_type\*, found a handle that is no such pointer
 // expect: make an mdspan over the raw pointer
 // expect: accessor: expected reference to be element_type&, found an accessor that
@@ -17,7 +23,8 @@
 #include <mdspan_under_test.hpp>
 #include <odd_views.hpp>
 
-#include <usm_dlpack/core/to_dlpack.hpp>
+#include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <vector>
 
@@ -38,7 +45,13 @@ template <class Layout>
 using view_in = view_type<md::mdspan<float, extents_type, Layout>>;
 
 auto not_a_view(const view_type<std::vector<float>>& view) {
+  return usm_dlpack::to_managed_tensor(view, some_device, 0);
+}
+auto a_pointer(const view_type<float*>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);
+}
+auto no_view_of(const DLTensor& tensor) {
+  return usm_dlpack::to_mdspan<view_type<float>>(tensor);
 }
 auto by_index(const view_by<odd::indexed_accessor<float>>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);

@@ -107,7 +107,9 @@ TEST(UsmArray, ASizeThatIsTooLargeOrNegativeIsRefused) {
   EXPECT_REFUSAL(device_array(queue, extents(most + 1, 1)), errc::span_overflow, "shape",
                  "at most 2305843009213693951 elements of the element type",
                  "2305843009213693952");
-  EXPECT_REFUSAL(device_array(queue, extents(most, 5)), errc::index_type_too_small, "shape");
+  EXPECT_REFUSAL(device_array(queue, extents(most, 5)), errc::index_type_too_small, "shape",
+                 "a product that the view's index type int64_t holds", "a larger one",
+                 "make the array smaller");
   EXPECT_REFUSAL(device_array(queue, extents(4, -1)), errc::extent_out_of_range, "shape[1]");
 
   using narrow = md::dextents<std::int32_t, 3>;
@@ -191,6 +193,17 @@ TEST(UsmArray, EmptyScalarAndReversedArraysAreExported) {
   EXPECT_EQ(managed->dl_tensor.data, data);
   EXPECT_EQ(managed->dl_tensor.byte_offset, 23 * sizeof(float));
   EXPECT_EQ(validate(*managed).structure().nbytes, 96U);
+}
+
+TEST(UsmArray, AnArrayThatWasMovedFromIsNotExported) {
+  device_array made(queue_on(), extents(4, 6));
+  const device_array other = std::move(made);
+  for (const bool is_legacy : {false, true}) {
+    EXPECT_REFUSAL(is_legacy ? static_cast<void>(to_legacy_managed_tensor(std::move(made)))
+                             : static_cast<void>(to_managed_tensor(std::move(made))),
+                   errc::data_null, "data", "the memory of the array",
+                   "null: it was moved from", "use the array that it was moved to");
+  }
 }
 
 TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {
