@@ -54,6 +54,7 @@ def test_a_whole_environment_has_no_trouble(driver):
     sentences = {finding["name"]: finding["sentence"] for finding in found["findings"]}
     assert list(sentences) == ["package", "libsycl", "driver", "devices"]
     assert sentences["driver"].startswith(f"OpenCL driver: {driver}, of the wheel")
+    assert sentences["driver"].endswith("; a C++ program needs OCL_ICD_FILENAMES set to it")
     assert sentences["devices"] == "1 of 1 root devices work"
     for name in ("intel-sycl-rt", "dpctl", "usm-dlpack"):
         assert found["versions"][name] == importlib.metadata.version(name)

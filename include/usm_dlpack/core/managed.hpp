@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <string>
 #include <type_traits>
 
 namespace usm_dlpack {
@@ -94,17 +95,18 @@ inline void rebase_for_consumers(DLTensor& tensor, subbyte storage) noexcept {
   }
 }
 
+inline constexpr const char* versioned_remedy =
+    "pass max_version=(1, 0) in Python, or call to_managed_tensor in C++";
+
 inline void check_legacy_flags(std::uint64_t flags) {
   if ((flags & flag::read_only) != 0) {
     refuse(errc::read_only, "flags", "writable memory, as a legacy managed tensor implies",
-           "read-only memory",
-           "ask for a versioned tensor (max_version 1.0 or above) or copy");
+           "read-only memory", std::string(versioned_remedy) + ", or copy the array");
   }
   if ((flags & flag::is_subbyte_type_padded) != 0) {
     refuse(errc::dtype_unsupported, "flags",
            "packed elements, as a legacy managed tensor implies",
-           "padded elements of fewer than 8 bits",
-           "ask for a versioned tensor (max_version 1.0 or above)");
+           "padded elements of fewer than 8 bits", versioned_remedy);
   }
 }
 

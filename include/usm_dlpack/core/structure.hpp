@@ -183,7 +183,7 @@ inline tensor_structure check_structure(const DLTensor& tensor,
   }
   if (tensor.data == nullptr) {
     detail::refuse(errc::data_null, "data", "the address of the elements", "null",
-                   "have the producer set data, or an extent of shape to 0");
+                   "set data where the tensor is made, or an extent of shape to 0");
   }
   const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);
   detail::byte_span bytes{};

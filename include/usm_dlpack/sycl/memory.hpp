@@ -85,8 +85,8 @@ inline std::vector<located_memory> locate(const void* pointer) {
 }
 
 inline constexpr const char* allocation_remedy =
-    "check that it is USM and not freed, and allocate it with a queue made from a root device "
-    "without a context";
+    "check that it is USM and not freed, and allocate it with a queue of the root device "
+    "alone, as sycl::queue(device) or dpctl.SyclQueue(device)";
 
 USM_DLPACK_COLD inline void refuse_pointer(const std::string& context,
                                            std::string_view remedy) {

@@ -68,7 +68,7 @@ USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t que
                  places.empty()
                      ? allocation_remedy
                      : "pass the context that it is of, the default one of its platform, or a "
-                       "queue made from a root device without a context");
+                       "queue of its root device alone, as sycl::queue(device)");
 }
 
 /// Refuses a context that is not a default one: a consumer cannot find it by a device id.
@@ -84,11 +84,11 @@ USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
   }
   const std::size_t count =
       ask_runtime("context", [&] { return context.get_devices().size(); });
-  refuse(
-      errc::context_not_default, "context",
-      "the default context of " + platform_name(context.get_platform()),
-      "another one, of " + std::to_string(count) + " device(s)",
-      "allocate with a queue made from a root device without a context, or copy to such memory");
+  refuse(errc::context_not_default, "context",
+         "the default context of " + platform_name(context.get_platform()),
+         "another one, of " + std::to_string(count) + " device(s)",
+         "allocate with a queue of the root device alone, as sycl::queue(device) or "
+         "dpctl.SyclQueue(device), or copy to such memory");
 }
 
 /// The memory of a view that is exported.
@@ -226,7 +226,9 @@ dlpack_tensor<View::rank()> export_by_queue(const View& view, const sycl::queue&
 inline void check_default_context(const sycl::queue& queue, const char* field) {
   if (device_table::get().find(queue.get_context()) == nullptr) {
     refuse(errc::context_not_default, field, "a queue of the default context of its platform",
-           "one of another context", "pass a queue made from a root device without a context");
+           "one of another context",
+           "pass a queue of the root device alone, as sycl::queue(device) or "
+           "dpctl.SyclQueue(device)");
   }
 }
 

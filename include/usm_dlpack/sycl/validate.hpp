@@ -294,10 +294,11 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
   const auto kind =
       ask_runtime("context", [&] { return sycl::get_pointer_type(proof.data(), context); });
   if (kind != sycl::usm::alloc::unknown) {
-    refuse(
-        errc::context_not_default, "context", "the default context of the memory's platform",
-        "another one, that of the array's sycl_queue",
-        "allocate with a queue made from a root device without a context, or copy to such memory");
+    refuse(errc::context_not_default, "context",
+           "the default context of the memory's platform",
+           "another one, that of the array's sycl_queue",
+           "allocate with a queue of the root device alone, as sycl::queue(device) or "
+           "dpctl.SyclQueue(device), or copy to such memory");
   }
 }
 
@@ -306,7 +307,7 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
   detail::check_header(managed);
   if (wanted.writable && (managed.flags & flag::read_only) != 0) {
     refuse(errc::read_only, "flags", "writable memory", "read-only memory",
-           "copy the array, or read only");
+           "copy the array, or take it read-only, in C++ as a view of const elements");
   }
 }
 

@@ -136,6 +136,7 @@ def check_driver() -> Iterator[Finding]:
     named = os.environ.get("OCL_ICD_FILENAMES")
     if named == str(library):
         told = f"{library}, of {_WHEEL}, which usm_dlpack registered"
+        told += "; a C++ program needs OCL_ICD_FILENAMES set to it"
     elif named is not None:
         told = f"OCL_ICD_FILENAMES={named}"
     elif "OCL_ICD_VENDORS" in os.environ:

@@ -94,10 +94,11 @@ TEST(Managed, LeavesTheOwnerWithTheCallerWhereItFails) {
   EXPECT_THROW(static_cast<void>(to_managed_tensor(six.view, some_device, std::move(owner))),
                std::bad_alloc);
   EXPECT_REFUSAL(to_legacy_managed_tensor(six.constant, some_device, std::move(owner)),
-                 errc::read_only, "flags");
+                 errc::read_only, "flags", {}, {}, "call to_managed_tensor in C++");
   const view_2d<float> nowhere(nullptr, 2, 3);
   EXPECT_REFUSAL(to_managed_tensor(nowhere, some_device, std::move(owner)), errc::data_null,
-                 "data");
+                 "data", "the address of the elements", "null",
+                 "set data where the tensor is made");
   EXPECT_REFUSAL(to_legacy_managed_tensor(nowhere, some_device, std::move(owner)),
                  errc::data_null, "data");
   valid_tensor valid;

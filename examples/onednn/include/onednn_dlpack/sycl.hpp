@@ -36,7 +36,7 @@ inline void check_queue(const sycl::queue& queue, std::int32_t engine_id) {
            "one on device " + std::to_string(id), "make the engine of the queue's device");
   }
   check_context("queue", id, queue.get_context() == usm_dlpack::default_context(id),
-                "pass a queue made from a root device without a context");
+                "pass a queue of the root device alone, as sycl::queue(device)");
 }
 
 /// Proves a tensor to be on a device; returns its descriptor and address.
