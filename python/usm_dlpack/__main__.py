@@ -56,6 +56,8 @@ driver, and the devices and what hides them. Works even if usm_dlpack cannot be 
 
 # Pages are installed without those that they link to, which are in the sources.
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#]+)[^)]*\)")
+# The pages of exceptions without a code of their own.
+_PAGES_OF_TYPES = {"TypeError": ["python_arguments"], "ValueError": ["python_arguments"]}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -109,8 +111,11 @@ def _print_error_page(code: str | None) -> int:
     elif code in pages:
         print(_LINK.sub(_named, pages[code]), end="")
     else:
-        near = difflib.get_close_matches(code.lower(), pages, n=3)
+        name = code.rpartition(".")[2]
+        near = _PAGES_OF_TYPES.get(name) or difflib.get_close_matches(name.lower(), pages, n=3)
         named = f"correct the name to {' or '.join(near)}, or " if near else ""
+        if name in ("ConversionError", "UsmBindingError"):
+            named = "pass its attribute code, or "
         _terminal.say_error(
             f"code: expected the code of an error, found {code!a}; {named}run "
             "`python -m usm_dlpack errors`, which lists all"

@@ -159,7 +159,8 @@ def explain(
     dtype
         As in the function that is called.
     usm_types, backends, ndim, readonly, overlapping, device
-        As in `validate`; None requires nothing.
+        As in `validate`; None requires nothing. So `device` is where the memory must be: nothing is
+        copied there, as `from_dlpack` would do.
     shape, strides, byte_offset, queue
         As in `to_dlpack_tensor`.
 

@@ -67,6 +67,22 @@ def test_an_unknown_code_is_an_error_of_the_command_line(new_process):
     assert "found 'out_of_bound'; correct the name to out_of_bounds, or run" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        ("TypeError", "correct the name to python_arguments, or run"),
+        ("ValueError", "correct the name to python_arguments, or run"),
+        ("usm_dlpack.Out_of_bound", "correct the name to out_of_bounds, or run"),
+        ("usm_dlpack.ConversionError", "pass its attribute code, or run"),
+        ("UsmBindingError", "pass its attribute code, or run"),
+    ],
+)
+def test_the_name_of_an_exception_is_sent_to_its_page(new_process, code, remedy):
+    done = new_process(arguments=("-m", "usm_dlpack", "errors", code))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"found {code!r}; {remedy} `python -m usm_dlpack errors`" in done.stderr
+
+
 def test_a_refusal_is_pickled_and_copied_with_all_its_parts():
     of_parameter = ConversionError(*PARTS)
     of_parameter.args = (f"float32 view of rank 1: {of_parameter}",)

@@ -148,15 +148,14 @@ def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(s
 @pytest.mark.parametrize(
     ("code", "part", "remedy"),
     [
-        (None, "FileNotFoundError", "correct it, or run `python -m usm_dlpack doctor`"),
-        ("raise ValueError('no')", "ValueError: no", "correct it"),
-        ("import no_such_module", "ModuleNotFoundError", "correct it"),
-        ("raise SystemExit(0)", "SystemExit", "correct it"),
-        ("def x(): return 1 / 0", "ZeroDivisionError", "correct it"),
+        (None, "target: expected a file, found none at", "correct the path"),
+        ("x = = 1", "SyntaxError: invalid syntax (mine.py, line 1)", "correct it"),
+        ("y = 1", "found x(), which raises NameError", "correct it"),
         (
-            "from usm_dlpack import *; root_device(99)",
-            "ConversionError",
-            "check ONEAPI_DEVICE_SELECTOR, or put what follows the array under `if ",
+            'if __name__ == "__main__": x = int',
+            "found x(), which raises NameError",
+            "correct it, or run `python -m usm_dlpack doctor` if a device is missing, or move it "
+            'out of the block `if __name__ == "__main__":`, which does not run here',
         ),
         ("def x(): return lambda: 1", "found a function", "call it: "),
     ],
@@ -170,6 +169,45 @@ def test_a_target_without_a_value_is_refused(new_process, tmp_path, code, part, 
     assert part in done.stderr
     assert f"; {remedy}" in done.stderr
     assert done.stderr.count("; ") == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "error", "remedy"),
+    [
+        ("\nraise ValueError('no')", 2, "ValueError: no", "correct it"),
+        ("import no_such_module", 1, "ModuleNotFoundError: No module named", "correct it"),
+        ("\n\nraise SystemExit(0)", 3, "SystemExit; ", "correct it"),
+        ("def x():\n    return 1 / 0", 2, "ZeroDivisionError: division by zero", "correct it"),
+        (
+            "from usm_dlpack import *\nroot_device(99)",
+            2,
+            "ConversionError: device.device_id: expected ",
+            "give an id of this process, or check ONEAPI_DEVICE_SELECTOR, or put what follows the "
+            'array under `if __name__ == "__main__":`\n'
+            "device_id_out_of_range: python -m usm_dlpack errors device_id_out_of_range\n",
+        ),
+    ],
+)
+@pytest.mark.parametrize("target", ["mine.py", "mine"])
+def test_an_error_of_the_users_code_is_shown_with_its_line(
+    new_process, tmp_path, target, code, line, error, remedy
+):
+    file = tmp_path / "mine.py"
+    file.write_text(code)
+    named = str(file) if target == "mine.py" else target
+    done = new_process(arguments=(*MAIN, "explain", f"{named}:x()"), PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{named}, line {line}: {error}")
+    assert f"; {remedy}" in done.stderr
+
+
+def test_a_file_sees_its_own_name_as_the_only_argument(succeed, tmp_path):
+    file = tmp_path / "arguments.txt"
+    file.write_text("import sys\nfrom usm_dlpack import empty\nx = empty(len(sys.argv))\n")
+    told = json.loads(
+        succeed(arguments=(*MAIN, "explain", f"{file}:x", "--json", "--direction", "export"))
+    )
+    assert told["steps"][1]["facts"]["shape"] == [1]
 
 
 def test_what_the_users_code_prints_is_not_read_as_the_explanation(new_process, tmp_path):

@@ -6,6 +6,7 @@ import json
 import os
 import runpy
 import sys
+import traceback
 from argparse import Namespace
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -17,26 +18,59 @@ from usm_dlpack._cli import _doctor
 from usm_dlpack._errors import error_text, type_name
 from usm_dlpack._terminal import say_error, wants_colour
 
+_MAIN = '`if __name__ == "__main__":`'
+
 
 class _UnusableError(Exception):
     """An argument that gives no object; the text is the error sentence."""
 
 
 def _load(name: str) -> dict[str, Any]:
-    """Return the names that a module or a .py file defines."""
-    if not name.endswith(".py") and os.sep not in name:
+    """Return the names that a module or a file defines."""
+    sys.argv = [name]
+    if not name.endswith(".py") and os.sep not in name and not Path(name).is_file():
         return vars(importlib.import_module(name))
+    if not Path(name).is_file():
+        raise _UnusableError(f"target: expected a file, found none at {name!a}; correct the path")
     sys.path.insert(0, str(Path(name).parent.resolve()))
     return runpy.run_path(name, run_name=Path(name).stem)
 
 
-def _refused(expected: str, found: str, error: BaseException, also: str = "") -> _UnusableError:
+def _line_of(module: str, error: BaseException) -> int | None:
+    """Return the line of a module or a file that raised an error."""
+    names = (module, Path(module).stem)
+    lines = [
+        line
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        # The expression has the globals of the module.
+        if frame.f_globals.get("__name__") in names and frame.f_code.co_filename != "<string>"
+    ]
+    return lines[-1] if lines else None
+
+
+def _refused(
+    expected: str, found: str, module: str, error: BaseException, also: str = ""
+) -> _UnusableError:
     text = error_text(error) if isinstance(error, Exception) else ""
     said = f"{type_name(error)}: {text}" if text else type_name(error)
     if not isinstance(error, ConversionError):  # which says what to do
         said += "; correct it, or run `python -m usm_dlpack doctor` if a device is missing"
     said += also
-    return _UnusableError(f"target: expected {expected}, found {found}, which raises {said}")
+    if isinstance(error, ConversionError):
+        said += f"\n{error.code}: {error.page}"
+    line = _line_of(module, error)
+    if line is None:
+        return _UnusableError(f"target: expected {expected}, found {found}, which raises {said}")
+    return _UnusableError(f"{module}, line {line}: {said}")
+
+
+def _block_left_out(names: dict[str, Any], error: BaseException) -> str:
+    """Return the remedy if a name may be missing because a block of the file did not run."""
+    file = names.get("__file__")
+    if not isinstance(error, NameError) or not file or not str(file).endswith(".py"):
+        return ""
+    has_block = "__main__" in Path(file).read_text(errors="replace")
+    return f", or move it out of the block {_MAIN}, which does not run here" if has_block else ""
 
 
 def find_object(target: str) -> Any:
@@ -48,13 +82,16 @@ def find_object(target: str) -> Any:
         )
     try:
         names = _load(module)
+    except _UnusableError:
+        raise
     except (Exception, SystemExit) as error:
-        also = ', or put what follows the array under `if __name__ == "__main__":`'
-        raise _refused("a module that can be imported", module, error, also) from error
+        also = f", or put what follows the array under {_MAIN}"
+        raise _refused("a module that can be imported", module, module, error, also) from error
     try:
         found = eval(expression, dict(names))
     except (Exception, SystemExit) as error:
-        raise _refused("an expression with a value", ascii(expression)[1:-1], error) from error
+        shown, also = ascii(expression)[1:-1], _block_left_out(names, error)
+        raise _refused("an expression with a value", shown, module, error, also) from error
     if isinstance(found, FunctionType):
         raise _UnusableError(f"target: expected an array, found a function; call it: {target}()")
     return found
