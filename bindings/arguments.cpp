@@ -215,6 +215,17 @@ std::optional<bool> find_truth(nb::handle value) {
   return PyObject_IsTrue(value.ptr()) == 1;
 }
 
+bool numpy_converts(nb::handle x) {
+  if (PyType_Check(x.ptr()) != 0 || PyUnicode_Check(x.ptr()) != 0 ||
+      PyBytes_Check(x.ptr()) != 0) {
+    return false;
+  }
+  return PyList_Check(x.ptr()) != 0 || PyTuple_Check(x.ptr()) != 0 ||
+         PyFloat_Check(x.ptr()) != 0 || PyLong_Check(x.ptr()) != 0 ||
+         PyComplex_Check(x.ptr()) != 0 || PyObject_CheckBuffer(x.ptr()) != 0 ||
+         type_has(x, nb::str("__array__")) || type_has(x, nb::str("__array_interface__"));
+}
+
 std::optional<bool> read_flag(const char* field, nb::handle value) {
   if (value.is_none()) {
     return std::nullopt;

@@ -76,4 +76,8 @@ std::optional<bool> find_truth(nb::handle value);
 /// Reads None or what `find_truth` reads. @throws nb::type_error for anything else
 std::optional<bool> read_flag(const char* field, nb::handle value);
 
+/// Whether NumPy makes an array of numbers of an object: a sequence, a number, or what has a
+/// buffer or converts itself.
+bool numpy_converts(nb::handle x);
+
 }  // namespace usm_dlpack::python

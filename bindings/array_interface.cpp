@@ -63,6 +63,26 @@ described_array read_tensor(nb::handle object) {
   return read;
 }
 
+[[noreturn]] void refuse_object(nb::handle object) {
+  const char* remedy = "pass dpctl.memory or a dpnp array";
+  if (PyCapsule_CheckExact(object.ptr()) != 0) {
+    remedy = "use from_dlpack(x)";
+  } else if (type_has(object, nb::str("__dlpack__"))) {
+    remedy = "use from_dlpack(x, device=...), which copies host memory";
+  } else if (PyLong_Check(object.ptr()) != 0) {
+    remedy =
+        "for memory at an address, make an object as in docs/how-to/dpctl.md, \"An address and "
+        "an owner\"";
+  } else if (numpy_converts(object)) {
+    remedy =
+        "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), "
+        "device=(14, 0))";
+  }
+  refuse_argument(nb::exception_type::type_error, "obj",
+                  std::string("an object with ") + interface_name,
+                  "one of type " + name_of_type(object), remedy);
+}
+
 [[noreturn]] void refuse_interface(const std::string& found) {
   refuse_argument(
       nb::exception_type::value_error, interface_name,
@@ -208,13 +228,7 @@ described_array read_object(nb::handle object) {
   static PyObject* const name = PyUnicode_InternFromString(interface_name);
   const nb::object interface = find_attribute(object, nb::handle(name));
   if (!interface.is_valid() || PyDict_Check(interface.ptr()) == 0) {
-    refuse_argument(
-        nb::exception_type::type_error, "obj", std::string("an object with ") + interface_name,
-        "one of type " + name_of_type(object),
-        type_has(object, nb::str("__dlpack__"))
-            ? "use from_dlpack(x, device=...), which copies host memory"
-            : "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), "
-              "device=...)");
+    refuse_object(object);
   }
   described_array read = read_fields(nb::borrow<nb::dict>(interface));
   // dpctl.memory reports writable memory as read-only.

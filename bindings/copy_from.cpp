@@ -49,7 +49,8 @@ void check_writable(const proved_tensor& own) {
   }
   if (!own.structure().unique) {
     detail::refuse(errc::overlapping, "strides", "elements that do not overlap",
-                   "strides that do not prove it", "copy the array to a compact one first");
+                   "strides by which some may",
+                   "write to a copy, made by from_dlpack(x, order=\"C\")");
   }
 }
 

@@ -172,6 +172,13 @@ std::optional<std::string> find_text(nb::handle object) {
                      static_cast<std::size_t>(PyBytes_Size(bytes.ptr())));
 }
 
+/// The text of a dtype of NumPy. NumPy also names its long double "float128", which is another
+/// number in DLPack.
+std::string text_of_dtype(nb::handle numpy_dtype) {
+  const bool is_long = find_text(nb::object(numpy_dtype.attr("char"))) == std::string("g");
+  return text_of(numpy_dtype) + (is_long ? ", C's long double" : "");
+}
+
 imported numpy_array_class{"numpy", "ndarray"};
 
 /// An array as NumPy itself exports it, of whose dtype no class can lie; an invalid object if
@@ -248,7 +255,7 @@ element_type read_dtype(nb::handle dtype) {
   const std::optional<element_type> element = find_element(found);
   if (!element) {
     refuse_argument(nb::exception_type::type_error, "dtype",
-                    "a bool or a number in native byte order", text_of(found), remedy);
+                    "a bool or a number in native byte order", text_of_dtype(found), remedy);
   }
   return {element->dtype, text ? subbyte::packed : element->storage};
 }
@@ -355,7 +362,8 @@ exportable make_exportable(nb::handle x, const char* field) {
   std::optional<element_type> element = find_element(dtype);
   if (!element) {
     detail::refuse(errc::dtype_unsupported, "dtype",
-                   "a bool or a number of DLPack's, in native byte order", text_of(dtype),
+                   "a bool or a number of DLPack's, in native byte order",
+                   text_of_dtype(dtype),
                    dtype.attr("names").is_none() ? "convert the array with astype"
                                                  : "pass one field, such as x['name']");
   }
@@ -372,8 +380,17 @@ exportable make_exportable(nb::handle x, const char* field) {
 exportable make_values_exportable(nb::handle values) {
   static imported asarray{"numpy", "asarray"};
   static imported memoryview{"builtins", "memoryview"};
+  const auto refuse = [&] {
+    refuse_argument(nb::exception_type::type_error, "values", "an array", text_of_type(values),
+                    "pass for example a NumPy array or a DLPackTensor");
+  };
   nb::object array = nb::borrow(values);
-  if (!find_attribute(values, "__dlpack__", PyExc_AttributeError).is_valid()) {
+  const nb::object method = find_attribute(values, "__dlpack__", PyExc_AttributeError);
+  if (PyType_Check(values.ptr()) != 0 ||
+      (method.is_valid() && PyCallable_Check(method.ptr()) == 0)) {
+    refuse();
+  }
+  if (!method.is_valid()) {
     try {
       const nb::object interface =
           find_attribute(values, "__array_interface__", PyExc_AttributeError);
@@ -389,9 +406,7 @@ exportable make_values_exportable(nb::handle values) {
           !error.matches(PyExc_BufferError)) {
         throw;
       }
-      refuse_argument(nb::exception_type::type_error, "values", "an array",
-                      text_of_type(values),
-                      "pass for example a NumPy array or a DLPackTensor");
+      refuse();
     }
   }
   return make_exportable(array, "values");

@@ -27,6 +27,11 @@ place choose_place(nb::handle device) {
 /// Python's `empty`, whose docstring describes the arguments.
 nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::handle usm_type) {
   std::vector<std::int64_t> extents = read_integers("shape", shape, 0);
+  if (find_index(dtype).is_valid()) {
+    refuse_argument(nb::exception_type::type_error, "dtype",
+                    "one of NumPy's or DLPack's dtypes", text_of(dtype),
+                    "pass a shape of several extents as a tuple");
+  }
   const element_type element = read_dtype(dtype);
   const auto kind = read_choice("usm_type", usm_type, {"host", "device", "shared"});
   constexpr sycl::usm::alloc kinds[] = {sycl::usm::alloc::host, sycl::usm::alloc::device,
@@ -41,6 +46,12 @@ nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::hand
   copy_memory memory;
   try {
     memory = allocate_usm(wanted, element.storage, kinds[kind.value_or(1)]);
+  } catch (const conversion_error& refusal) {
+    if (refusal.code() != errc::span_overflow) {
+      throw;
+    }
+    detail::refuse(refusal.code(), "shape", "a tensor that the address space can hold",
+                   text_of(shape), "make a smaller tensor");
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError,
                     ("shape: expected elements for which there is memory, found " +

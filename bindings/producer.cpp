@@ -33,16 +33,20 @@ const array_names& names() {
 
 /// @throws nb::type_error for an object without `__dlpack__`, and for a class, whose
 ///         `__dlpack__` belongs to its instances
-nb::object dlpack_method(nb::handle x) {
+nb::object dlpack_method(nb::handle x, bool takes_host) {
   nb::object method =
       PyType_Check(x.ptr()) == 0 ? find_attribute(x, names().dlpack) : nb::object();
   if (!method.is_valid() || PyCallable_Check(method.ptr()) == 0) {
     const bool is_usm =
         PyType_Check(x.ptr()) == 0 &&
         find_attribute(x, "__sycl_usm_array_interface__", PyExc_Exception).is_valid();
-    refuse_argument(
-        nb::exception_type::type_error, "x", "an array with __dlpack__", text_of_type(x),
-        is_usm ? "use to_dlpack_tensor(x)" : "pass an array, such as numpy.asarray(x)");
+    const char* remedy = is_usm               ? "use to_dlpack_tensor(x)"
+                         : !numpy_converts(x) ? "pass an array"
+                         : takes_host
+                             ? "pass an array, such as numpy.asarray(x)"
+                             : "copy it with from_dlpack(numpy.asarray(x), device=(14, 0))";
+    refuse_argument(nb::exception_type::type_error, "x", "an array with __dlpack__",
+                    text_of_type(x), remedy);
   }
   return method;
 }
@@ -314,7 +318,7 @@ offered_capsule ask_producer(nb::handle x, const import_request& request) {
   if (has_tensor_type(x)) {
     return offer_own(x);
   }
-  const nb::object method = dlpack_method(x);
+  const nb::object method = dlpack_method(x, request.host);
   check_resolved(x);
   std::optional<offered_capsule> offered = try_exchange_api(x, request);
   return offered ? *std::move(offered) : ask_method(x, method, request);
@@ -367,7 +371,7 @@ offered_capsule ask_for_host(nb::handle x) {
   if (const std::optional<sycl::queue> queue = queue_attribute(x)) {
     wait_for(*queue);
   }
-  const nb::object method = dlpack_method(x);
+  const nb::object method = dlpack_method(x, true);
   nb::object capsule =
       call_dlpack(method, {{names().max_version, names().newest_version},
                            {names().dl_device, nb::make_tuple(int{kDLCPU}, 0)}});

@@ -137,8 +137,8 @@ void tensor::release() noexcept {
   if (process_is_forked() || !gate.open()) {
     // Never dropped: in a child of fork() the runtime would wait forever for threads of the
     // parent, and an owner's Python code would end this thread when the interpreter finishes.
-    using kept = std::tuple<tensor_owner, std::optional<sycl::queue>,
-                            std::shared_ptr<memory_users>>;
+    using kept =
+        std::tuple<tensor_owner, std::optional<sycl::queue>, std::shared_ptr<memory_users>>;
     new (std::nothrow) kept(std::move(gone), std::move(content_.queue), std::move(users_));
     return;
   }
@@ -184,6 +184,15 @@ int clear(PyObject* self) {
   return 0;
 }
 
+/// Refuses `x[...]`. A slot and no method, so that type checkers refuse it, too. A slot for
+/// missing attributes would make each call of a method slower by a third.
+PyObject* refuse_item(PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError,
+                  "DLPackTensor: expected an array, found a tensor, which has no items; use "
+                  "dpnp.from_dlpack(x), which does not copy, or x.numpy(), which copies");
+  return nullptr;
+}
+
 nb::tuple shape_tuple(const tensor& self) { return to_tuple(self.shape(), self.ndim()); }
 nb::tuple strides_tuple(const tensor& self) { return to_tuple(self.strides(), self.ndim()); }
 
@@ -192,8 +201,8 @@ nb::tuple device_tuple(const tensor& self) {
 }
 
 // `data` is the address of the first element, `offset` is 0, and strides are in elements. A
-// consumer names no queue here, so this waits for the tensor's queue. The consumer works on the
-// queue in `syclobj`; if that were a context, dpctl would make a queue that nobody knows.
+// consumer names no queue here, so this waits for the tensor's queue. The consumer works on
+// the queue in `syclobj`; if that were a context, dpctl would make a queue that nobody knows.
 nb::object array_interface(nb::handle_t<tensor> object) {
   check_process();
   const tensor& self = ready_tensor(object);
@@ -259,8 +268,9 @@ std::string describe(const tensor& self) {
 /// Without this method NumPy would make a zero-dimensional array that holds the tensor itself.
 [[noreturn]] void refuse_numpy(const tensor&, nb::handle, nb::handle) {
   throw nb::type_error(
-      "DLPackTensor: expected a library that takes USM, found a conversion to NumPy; copy the "
-      "values with numpy(), or see shared or host USM in place with numpy.asarray(x.host_view())");
+      "DLPackTensor: expected a library that takes USM, found one that needs a NumPy array; copy "
+      "the values with x.numpy(), or see shared or host USM in place with "
+      "numpy.asarray(x.host_view())");
 }
 
 }  // namespace
@@ -364,6 +374,7 @@ void wait_for_out_of_order_work() {
 void register_tensor(guarded_module& module) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                                 {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                                {Py_mp_subscript, reinterpret_cast<void*>(&refuse_item)},
                                 {0, nullptr}};
   tensor_class made(
       module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),

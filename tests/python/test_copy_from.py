@@ -253,7 +253,8 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign
     source = ForeignArray(foreign)
     with refused("read_only", "flags", found="read-only"):
         read_only.copy_from(source, queue=foreign_queue)
-    with refused("overlapping", "strides"):
+    remedy = 'write to a copy, made by from_dlpack(x, order="C")'
+    with refused("overlapping", "strides", found="some may", remedy=remedy):
         overlapping.copy_from(source, queue=foreign_queue)
     with refused("context_not_default", "queue", binding=True):
         tensor.copy_from(source, queue=foreign_queue)
@@ -349,7 +350,11 @@ def test_a_mask_in_an_array_interface_is_not_lost(mask, memory):
             to_dlpack_tensor(memory).copy_from(values)
 
 
-@pytest.mark.parametrize("values", [None, 3, [1.0] * 12, "a text", object()], ids=str)
+@pytest.mark.parametrize(
+    "values",
+    [None, 3, [1.0] * 12, "a text", object(), np.ndarray, OldArray, SimpleNamespace(__dlpack__=5)],
+    ids=str,
+)
 def test_what_is_no_array_is_a_type_error(values, memory):
     tensor = to_dlpack_tensor(memory, dtype="f4")
     with wrong_argument(TypeError, "values", "expected an array"):

@@ -73,7 +73,7 @@ assert empty(3).sycl_device == dpctl.SyclDevice()
 ARGUMENTS = [
     (ValueError, "shape[1]", "-1", {"shape": (2, -1)}),
     (ValueError, "shape[0]", "", {"shape": 2**63}),
-    ("span_overflow", "strides", "beyond", {"shape": (2**62, 4)}),
+    ("span_overflow", "shape", f"({2**62}, 4)", {"shape": (2**62, 4)}),
     (TypeError, "shape", "'3'", {"shape": "3"}),
     (TypeError, "shape", "None", {"shape": None}),
     (TypeError, "shape", "True", {"shape": True}),
@@ -89,6 +89,11 @@ ARGUMENTS = [
 def test_what_cannot_be_is_refused(rule, field, found, keywords):
     with stopped(rule, field, found):
         empty(**({"shape": 3} | keywords))
+
+
+def test_extents_as_in_pytorch_are_sent_to_a_tuple():
+    with wrong_argument(TypeError, "dtype", "found 3; pass a shape of several extents as a tuple"):
+        empty(2, 3)
 
 
 def test_a_queue_of_another_context_is_refused(foreign_queue):

@@ -261,7 +261,8 @@ def test_dtypes_of_numpy_that_no_tensor_has_are_refused(dtype):
     values = np.zeros(12, dtype)
     remedy = "with astype" if values.dtype.names is None else "pass one field, such as x['name']"
     for call in (partial(from_dlpack, device=HERE), empty(12).copy_from):
-        with refused("dtype_unsupported", "dtype", found="dtype(", remedy=remedy):
+        found = ", C's long double" if dtype is np.longdouble else "dtype("
+        with refused("dtype_unsupported", "dtype", found=found, remedy=remedy):
             call(values)
 
 

@@ -372,6 +372,11 @@ def test_a_method_that_is_replaced_is_the_one_that_counts(foreign):
 STRANGERS: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "a memoryview": lambda: memoryview(b"ab"),
+    "a list": lambda: [1.0, 2.0],
+    "a number": lambda: 5,
+    "a converter": type("Array", (), {"__array__": lambda *_, **__: np.ones(2)}),
+    "bytes": lambda: b"ab",
+    "a generator": lambda: (number for number in range(3)),
     "a method that cannot be called": type("Array", (), {"__dlpack__": 5}),
     "its own, that cannot be called": lambda: types.SimpleNamespace(__dlpack__=5),
     # whose method is that of its instances
@@ -379,15 +384,31 @@ STRANGERS: dict[str, Callable[[], Any]] = {
     "NumPy's class": lambda: np.ndarray,
     "a class": lambda: OldArray,
 }
+NUMPY_CONVERTS = {"a memoryview", "a list", "a number", "a converter"}
 
 
 @pytest.mark.parametrize("call", [from_dlpack, validate])
 @pytest.mark.parametrize("name", STRANGERS)
 def test_what_has_no_dlpack_to_call_is_a_type_error(name, call):
     x = STRANGERS[name]()
-    remedy = "pass an array, such as numpy.asarray(x)"
-    with wrong_argument(TypeError, "x", f"found an object of type {type(x).__name__}; {remedy}"):
+    remedy = "pass an array"
+    if name in NUMPY_CONVERTS:
+        remedy = "copy it with from_dlpack(numpy.asarray(x), device=(14, 0))"
+    with pytest.raises(TypeError) as caught:
         call(x)
+    found = f"found an object of type {type(x).__name__}"
+    assert str(caught.value) == f"x: expected an array with __dlpack__, {found}; {remedy}"
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_numpy_is_named_where_it_makes_an_array(name):
+    x = STRANGERS[name]()
+    remedy = ", such as numpy.asarray(x)"
+    with wrong_argument(TypeError, "x", "; pass an array") as caught:
+        from_dlpack(x, device=(14, 0))
+    assert (remedy in str(caught.value)) is (name in NUMPY_CONVERTS)
+    if name in NUMPY_CONVERTS:
+        assert from_dlpack(np.asarray(x), device=(14, 0)).numpy().tolist() == np.asarray(x).tolist()
 
 
 @pytest.mark.parametrize("give", [lambda memory: memory, TypedArray])

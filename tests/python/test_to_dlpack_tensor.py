@@ -6,7 +6,7 @@ import gc
 import operator
 import pickle
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -91,10 +91,23 @@ def test_no_other_process_gets_a_tensor(memory, act):
         act(to_dlpack_tensor(memory))
 
 
-@pytest.mark.parametrize("act", [np.asarray, np.sum])
+@pytest.mark.parametrize("act", [np.asarray, np.sum, lambda t: t == np.zeros(3)])
 def test_numpy_gets_no_values_without_being_asked(tensor, act):
-    with wrong_argument(TypeError, "DLPackTensor", "found a conversion to NumPy; copy the values"):
+    with wrong_argument(TypeError, "DLPackTensor", "found one that needs a NumPy array; copy"):
         act(tensor)
+
+
+@pytest.mark.parametrize("item", [0, (slice(None), None), "x"], ids=str)
+def test_items_are_sent_to_an_array(tensor, item):
+    remedy = "; use dpnp.from_dlpack(x), which does not copy, or x.numpy(), which copies"
+    with wrong_argument(TypeError, "DLPackTensor", remedy):
+        tensor[item]
+
+
+def test_a_tensor_is_no_sequence(tensor):
+    assert not isinstance(tensor, Iterable | Sized | Sequence)
+    with pytest.raises(TypeError, match="not iterable"):
+        list(tensor)
 
 
 def test_a_dtype_without_a_type_string_has_no_array_interface(memory):
@@ -384,7 +397,7 @@ OTHERS = [ml_dtypes.bcomplex32, "bf16", 5, (2, 32), (256, 8, 1), (2, 256, 1), (2
 
 @pytest.mark.parametrize("dtype", OF_NUMPY + OTHERS, ids=str)
 def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory, dtype):
-    with wrong_argument(TypeError, "dtype"):
+    with wrong_argument(TypeError, "dtype", "C's long double" if dtype is np.longdouble else ""):
         to_dlpack_tensor(memory, dtype=dtype)
 
 
@@ -629,9 +642,15 @@ def test_an_array_in_another_order_is_read_anew_only_with_strides(memory, stride
     ("obj", "remedy"),
     [
         (np.zeros(3), "use from_dlpack(x, device=...), which copies"),
+        (
+            [1.0],
+            "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), "
+            "device=(14, 0))",
+        ),
+        (2**40, "for memory at an address, make an object as in docs/how-to/dpctl.md, "),
         *(
-            (obj, "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), ")
-            for obj in (None, [1.0], TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5))
+            (obj, "pass dpctl.memory or a dpnp array")
+            for obj in (None, TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5))
         ),
     ],
     ids=str,
@@ -640,6 +659,11 @@ def test_an_object_without_usm_is_a_type_error(obj, remedy):
     name = type(obj).__name__
     with wrong_argument(TypeError, "obj", f"{INTERFACE}, found one of type {name}; {remedy}"):
         to_dlpack_tensor(obj)
+
+
+def test_a_capsule_is_sent_to_from_dlpack(tensor):
+    with wrong_argument(TypeError, "obj", "found one of type PyCapsule; use from_dlpack(x)"):
+        to_dlpack_tensor(tensor.__dlpack__())
 
 
 @pytest.mark.parametrize("error", [TypeError, KeyboardInterrupt])
@@ -665,6 +689,16 @@ def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
         to_dlpack_tensor(hidden)
     with refused("pointer_unknown", "data", expected="the given context"):
         to_dlpack_tensor(TypedArray(memory, syclobj=foreign_queue))
+
+
+def test_memory_of_another_context_is_copied_as_the_remedy_says(foreign_queue):
+    x = allocate("device", 48, foreign_queue)
+    x.copy_from_host(np.arange(48, dtype="u1"))
+    with refused("context_not_default", "context", remedy="in Python by empty and copy_from"):
+        to_dlpack_tensor(x)
+    made = usm_dlpack.empty(x.nbytes, "uint8")
+    made.copy_from(x)
+    assert made.numpy().tolist() == list(range(48))
 
 
 # --- lifetime

@@ -294,11 +294,11 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
   const auto kind =
       ask_runtime("context", [&] { return sycl::get_pointer_type(proof.data(), context); });
   if (kind != sycl::usm::alloc::unknown) {
-    refuse(errc::context_not_default, "context",
-           "the default context of the memory's platform",
-           "another one, that of the array's sycl_queue",
-           "allocate with a queue of the root device alone, as sycl::queue(device) or "
-           "dpctl.SyclQueue(device), or copy to such memory");
+    refuse(
+        errc::context_not_default, "context", "the default context of the memory's platform",
+        "another one, that of the array's sycl_queue",
+        "allocate with a queue of the root device alone, as sycl::queue(device) or "
+        "dpctl.SyclQueue(device), or copy to such memory, in Python by empty and copy_from");
   }
 }
 

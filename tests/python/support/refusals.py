@@ -46,10 +46,10 @@ def refused(code: str, field: str, **parts: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def wrong_argument(kind: type[Exception], field: str, part: str = "") -> Iterator[None]:
+def wrong_argument(kind: type[Exception], field: str, part: str = "") -> Iterator[Any]:
     """Require that the block raises Python's own error for an argument, in a house sentence."""
     with pytest.raises(kind) as caught:
-        yield
+        yield caught
     assert type(caught.value) is kind
     sentence = str(caught.value)
     assert SENTENCE.fullmatch(sentence)
