@@ -221,9 +221,9 @@ bool numpy_converts(nb::handle x) {
     return false;
   }
   return PyList_Check(x.ptr()) != 0 || PyTuple_Check(x.ptr()) != 0 ||
-         PyFloat_Check(x.ptr()) != 0 || PyLong_Check(x.ptr()) != 0 ||
-         PyComplex_Check(x.ptr()) != 0 || PyObject_CheckBuffer(x.ptr()) != 0 ||
-         type_has(x, nb::str("__array__")) || type_has(x, nb::str("__array_interface__"));
+         PyFloat_Check(x.ptr()) != 0 || PyComplex_Check(x.ptr()) != 0 ||
+         PyObject_CheckBuffer(x.ptr()) != 0 || type_has(x, nb::str("__array__")) ||
+         type_has(x, nb::str("__array_interface__"));
 }
 
 std::optional<bool> read_flag(const char* field, nb::handle value) {

@@ -77,7 +77,7 @@ std::optional<bool> find_truth(nb::handle value);
 std::optional<bool> read_flag(const char* field, nb::handle value);
 
 /// Whether NumPy makes an array of numbers of an object: a sequence, a number, or what has a
-/// buffer or converts itself.
+/// buffer or converts itself. Not of an int, which may be meant as an address.
 bool numpy_converts(nb::handle x);
 
 }  // namespace usm_dlpack::python

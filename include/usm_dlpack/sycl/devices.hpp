@@ -182,7 +182,7 @@ USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t
          count == 1 ? "0 (the only root device in this process)"
                     : "from 0 to " + last + " (root devices in this process)",
          std::to_string(device_id),
-         device_id < 0 ? "give the id of the memory's root device"
+         device_id < 0 ? "give the id of a root device"
                        : "give an id of this process, or check ONEAPI_DEVICE_SELECTOR");
 }
 

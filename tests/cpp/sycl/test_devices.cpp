@@ -23,7 +23,7 @@ void expect_ids_outside_are_refused() {
                                 std::numeric_limits<std::int32_t>::min()}) {
     EXPECT_REFUSAL(root_device(id), errc::device_id_out_of_range, device_id_field, expected,
                    std::to_string(id),
-                   id < 0 ? "give the id of the memory's root device"
+                   id < 0 ? "give the id of a root device"
                           : "give an id of this process, or check ONEAPI_DEVICE_SELECTOR");
     EXPECT_REFUSAL(default_context(id), errc::device_id_out_of_range, device_id_field,
                    expected, std::to_string(id));
