@@ -8,7 +8,7 @@ import extension_under_test
 import numpy as np
 import pytest
 from capsules import Calling
-from refusals import check_refusal
+from refusals import check_refusal, refused
 from usm_dlpack import ConversionError, to_dlpack_tensor
 
 MODULES = {"nanobind": extension_under_test.NAME, "pybind11": "pybind11_under_test_module"}
@@ -37,6 +37,7 @@ class Arrays:
         self.longs = to_dlpack_tensor(memory, dtype="int64")
         self.table = to_dlpack_tensor(memory, dtype="int32", shape=(3, 4))
         self.gaps = to_dlpack_tensor(memory, dtype="float32", shape=(2, 2), strides=(6, 2))
+        self.broadcast = to_dlpack_tensor(memory, dtype="float32", shape=(3, 4), strides=(0, 1))
         self.on_host = np.zeros(3, np.int32)
         self.row_on_host = np.zeros(3, np.float32)
 
@@ -89,6 +90,8 @@ WITH_A_NUMBER: dict[str, Call] = {
     "not there": ("which_optional", lambda _: (None,), "a row"),
     "perhaps integers": ("which_optional", lambda a: (a.integers,), "integers"),
     "a list of integers": ("which_list", lambda a: ([a.integers, a.integers],), "integers"),
+    "gaps to write": ("which_access", lambda a: (a.gaps,), "writes"),
+    "overlapping elements": ("which_access", lambda a: (a.broadcast,), "reads"),
     "noconvert in between": ("which_mixed", lambda a: (a.integers,), "integers"),
 }
 ALONE: dict[str, Call] = {
@@ -177,8 +180,21 @@ def test_a_call_within_a_call_does_not_change_it(ext, memory, within):
     assert ext.which_two(nested, arrays.integers, CONVERTED) == "integers"
 
 
+@pytest.mark.parametrize("name", ["writes", "any_writes"])
+def test_elements_that_overlap_are_not_written(ext, memory, name):
+    arrays = Arrays(memory)
+    getattr(ext, name)(arrays.gaps)
+    with refused(
+        "overlapping", "strides", expected="mutable", remedy='order="C"', wanted=None
+    ) as caught:
+        getattr(ext, name)(arrays.broadcast)
+    assert "a view of const elements" in caught.value.remedy
+    with refused("layout_mismatch", "strides[0]", remedy="const elements", wanted=None):
+        ext.strided(arrays.broadcast)
+
+
 def test_a_number_that_must_be_converted_ends_the_first_round_before_the_array(ext, memory):
     arrays = Arrays(memory)
-    refused = ("number_before", lambda a: (CONVERTED, a.integers), ("dtype_mismatch", ROW, "int32"))
-    for call in (ALONE["behind a number"], refused, refused) * 2:
+    again = ("number_before", lambda a: (CONVERTED, a.integers), ("dtype_mismatch", ROW, "int32"))
+    for call in (ALONE["behind a number"], again, again) * 2:
         check_end(end_of(ext, call, arrays), call[2])

@@ -114,6 +114,23 @@ void check_stride_type(const strided_shape<Rank>& given) {
   }
 }
 
+/// What to do about strides: first for the caller of a function, then for its author.
+[[gnu::cold, gnu::noinline]] inline std::string contiguous_or(const std::string& other) {
+  return "make the array contiguous, in Python by usm_dlpack.from_dlpack(x, order=\"C\"), or " +
+         other;
+}
+
+/// The layout to recommend for strides: `layout_stride` if it takes them.
+template <std::size_t Rank>
+std::string layout_for(const strided_shape<Rank>& given) {
+  if (!strides_step_over(given, step_over::elements)) {
+    return "usm_dlpack::layout_relaxed with const elements";
+  }
+  const bool is_usual =
+      span_of(given).lowest == 0 && strides_step_over(given, step_over::extents);
+  return is_usual ? "layout_stride" : "usm_dlpack::layout_relaxed";
+}
+
 /// Checks the precondition of a unique mapping: each stride is positive, and at least the next
 /// smaller stride times its extent (P0009 `[mdspan.layout.stride.cons]`).
 template <std::size_t Rank>
@@ -122,13 +139,13 @@ void check_unique_strides(const strided_shape<Rank>& given) {
     if (given.shape[r] > 1 && given.strides[r] <= 0) {
       refuse(errc::layout_mismatch, indexed("strides", r),
              "a stride above 0, as a precondition of the view's layout",
-             digits(given.strides[r]), "use usm_dlpack::layout_relaxed");
+             digits(given.strides[r]), contiguous_or("use " + layout_for(given)));
     }
   }
   if (!strides_step_over(given, step_over::extents)) {
     refuse(errc::layout_mismatch, "strides",
            "strides of which each is at least the next smaller one times its extent",
-           "one that is less", "use usm_dlpack::layout_relaxed");
+           "one that is less", contiguous_or("use " + layout_for(given)));
   }
 }
 
@@ -364,30 +381,30 @@ bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* sh
            strides[Ranks]));
 }
 
-/// The layout to recommend for strides: `layout_stride` if it takes them.
-template <std::size_t Rank>
-std::string layout_for(const strided_shape<Rank>& given) {
-  const bool is_usual =
-      span_of(given).lowest == 0 && strides_step_over(given, step_over::extents);
-  return is_usual ? "layout_stride" : "usm_dlpack::layout_relaxed";
-}
-
-/// Refuses the stride of a dimension, and names all strides of the layout.
-/// @pre the mapping is strided
+/// Refuses the stride of a dimension. @pre the mapping is strided
 template <class Mapping, std::size_t Rank>
 USM_DLPACK_COLD void refuse_layout(const Mapping& mapping, std::size_t r,
                                    const strided_shape<Rank>& given) {
   const auto stride = [&](std::size_t n) {
     return digits(static_cast<std::int64_t>(mapping.stride(n)));
   };
+  const auto is_compact = [&](bool column_major) {
+    strided_shape<Rank> compact = given;
+    write_compact_strides(given.shape.data(), compact.strides.data(), Rank, column_major);
+    return detail::first_other_stride(mapping, compact) == Rank;
+  };
+  const std::string use = "use " + layout_for(given);
   std::string all;
   for (std::size_t n = 0; n < Rank; ++n) {
     all += (n == 0 ? "" : ", ") + stride(n);
   }
   refuse(errc::layout_mismatch, indexed("strides", r),
          stride(r) + " elements for the view's layout", digits(given.strides[r]),
-         "use " + layout_for(given) + ", or copy the array to the layout's strides (" + all +
-             ")");
+         is_compact(false)
+             ? contiguous_or(use)
+             : (is_compact(true) ? "copy the array to Fortran order"
+                                 : "copy the array to the layout's strides (" + all + ")") +
+                   ", or " + use);
 }
 
 /// Makes the mapping, and refuses strides that the mapping then does not have: its constructor

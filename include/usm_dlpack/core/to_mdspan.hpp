@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -28,10 +29,11 @@ void check_element_type(const DLTensor& tensor, subbyte storage) {
   constexpr DLDataType wanted = data_type_v<typename View::element_type>;
   constexpr bool padded = is_subbyte_padded_v<typename View::element_type>;
   if (!usm_dlpack::same_data_type(tensor.dtype, wanted)) {
-    refuse(errc::dtype_mismatch, "dtype",
-           usm_dlpack::to_string(wanted) + " for the view's element type",
+    const std::string named = usm_dlpack::to_string(wanted);
+    refuse(errc::dtype_mismatch, "dtype", named + " for the view's element type",
            usm_dlpack::to_string(tensor.dtype),
-           "convert the array, or use a view of its element type");
+           "convert the array to " + named.substr(0, named.find(' ')) +
+               ", or use a view of its element type");
   }
   if (wanted.bits < 8 && padded != (storage == subbyte::padded)) {
     refuse(errc::dtype_mismatch, "flags",
@@ -52,7 +54,7 @@ void check_rank(const DLTensor& tensor) {
   constexpr std::size_t rank = View::rank();
   if (static_cast<std::size_t>(tensor.ndim) != rank) {
     refuse(errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
-           digits(tensor.ndim), "use a view of the tensor's rank, or reshape the array");
+           digits(tensor.ndim), "reshape the array, or use a view of its rank");
   }
 }
 

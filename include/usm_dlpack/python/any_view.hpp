@@ -4,7 +4,10 @@
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
+#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/managed.hpp>
+#include <usm_dlpack/core/mapping.hpp>
+#include <usm_dlpack/core/structure.hpp>
 #include <usm_dlpack/core/to_mdspan.hpp>
 #include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/python/owned_view.hpp>
@@ -26,6 +29,20 @@ template <class T>
 inline constexpr bool is_owned_view = false;
 template <class View>
 inline constexpr bool is_owned_view<owned_view<View>> = true;
+
+/// Makes the view of a proved array. Refuses elements that may overlap if they are mutable:
+/// kernels write to each index at once.
+template <class View>
+View make_view_of_array(const DLTensor& tensor, const tensor_structure& structure,
+                        subbyte storage) {
+  const View view = detail::make_view<View>(tensor, structure, storage);
+  if (!has_const_elements<View> && !structure.unique) {
+    refuse(errc::overlapping, "strides",
+           "elements that do not overlap for a view of mutable elements",
+           "strides that do not prove it", contiguous_or("use a view of const elements"));
+  }
+  return view;
+}
 
 }  // namespace detail
 
@@ -61,7 +78,7 @@ class any_view {
   /// The array as a view, which lives as long as this.
   /// @throws conversion_error as for a parameter of this type: `dtype_mismatch`,
   ///         `rank_mismatch`, `read_only`, `usm_type_not_accepted`, `extent_mismatch`,
-  ///         `index_type_too_small`, `layout_mismatch`
+  ///         `index_type_too_small`, `layout_mismatch`, `overlapping`
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
   View as() const& USM_DLPACK_LIFETIMEBOUND {
     const DLTensor tensor = described();
@@ -70,7 +87,7 @@ class any_view {
     detail::check_rank<View>(tensor);
     detail::check_writable<View>(managed_->flags);
     detail::check_kind(proof_, detail::require_kind<View>({}));
-    return detail::make_view<View>(tensor, proof_.structure(), storage);
+    return detail::make_view_of_array<View>(tensor, proof_.structure(), storage);
   }
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
   View as() const&& = delete;

@@ -61,7 +61,8 @@ class array_offer {
   DLDataType dtype() const noexcept { return tensor_.described.dtype; }
   PyObject* owner() const noexcept { return std::get<python_object>(tensor_.owner).get(); }
 
-  /// @throws conversion_error if the tensor's type, extents or layout are not the view's
+  /// @throws conversion_error if the tensor's type, extents or layout are not the view's, or
+  ///         its elements overlap and the view's are mutable
   template <class View>
   View view() const {
     const subbyte storage = tensor_.storage();
@@ -69,7 +70,7 @@ class array_offer {
       detail::check_element_type<View>(tensor_.described, storage);
       detail::check_rank<View>(tensor_.described);
     }
-    return detail::make_view<View>(tensor_.described, tensor_.structure(), storage);
+    return detail::make_view_of_array<View>(tensor_.described, tensor_.structure(), storage);
   }
 
   /// Waits for the array's queue, if it has one, so that its values are finished.
@@ -115,7 +116,7 @@ enum class fit { nothing, dtype, dtype_and_rank, type };
 /// Whether a rule is of the rest of a view's type, after dtype and rank.
 constexpr bool is_of_type(errc rule) noexcept {
   return rule == errc::extent_mismatch || rule == errc::index_type_too_small ||
-         rule == errc::layout_mismatch;
+         rule == errc::layout_mismatch || rule == errc::overlapping;
 }
 
 /// The Python exception of a refusal.

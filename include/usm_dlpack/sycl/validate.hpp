@@ -126,9 +126,13 @@ inline std::string bytes_from(std::uintptr_t lowest, std::uint64_t count,
 inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   if (!wanted.usm_types.contains(kind)) {
     const std::string names = names_of(wanted.usm_types, known_kinds);
+    const std::string first = names.substr(0, names.find(' '));
     refuse(errc::usm_type_not_accepted, "data", (names.empty() ? "no" : names) + " USM",
            std::string(usm_dlpack::to_string(kind)) + " USM",
-           "copy the array to USM of an accepted kind");
+           names.empty() ? "accept a kind of USM"
+                         : "copy the array to " + first +
+                               " USM, in Python by usm_dlpack.from_dlpack(x, usm_type=\"" +
+                               first + "\")");
   }
 }
 

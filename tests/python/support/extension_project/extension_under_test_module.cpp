@@ -338,6 +338,12 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("facts", &guide::facts);
   m.def("rank_one", &describe<row>, "x"_a);
   m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_access", takes<relaxed_view<float, 2>>("writes"), "x"_a, "factor"_a);
+  m.def("which_access", takes<relaxed_view<const float, 2>>("reads"), "x"_a, "factor"_a);
+  m.def("strided", &describe<strided_view<float, 2>>, "x"_a);
+  m.def("writes", &describe<relaxed_view<float, 2>>, "x"_a);
+  m.def("any_writes",
+        [](const any_view& x) { return describe(x.as<relaxed_view<float, 2>>()); });
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
   m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>()); }, "x"_a);
   m.def("any_given_back", [](any_view x) { return x; }, "x"_a);

@@ -31,6 +31,8 @@ using integers = array_view<const std::int32_t, 1>;
 using doubles = array_view<const double, 1>;
 using bytes = array_view<const std::uint8_t, 1>;
 using rows = array_view<const float, 2>;
+template <class Element>
+using relaxed_view = array_view<Element, 2, layout_relaxed>;
 using columns = array_view<const float, 2, Kokkos::layout_left>;
 using extents = Kokkos::dextents<int, 1>;
 using vector = device_mdspan<row>;
@@ -118,6 +120,11 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
   m.def("which_optional", takes<std::optional<const_row>>("a row"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<integers>>("integers"), "x"_a, "factor"_a);
   m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_access", takes<relaxed_view<float>>("writes"), "x"_a, "factor"_a);
+  m.def("which_access", takes<relaxed_view<const float>>("reads"), "x"_a, "factor"_a);
+  m.def("strided", &describe<array_view<float, 2, Kokkos::layout_stride>>, "x"_a);
+  m.def("writes", &describe<relaxed_view<float>>, "x"_a);
+  m.def("any_writes", [](const any_view& x) { return describe(x.as<relaxed_view<float>>()); });
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
   m.def("which_any", takes<py::object>("any object"), "x"_a, "factor"_a);
 
