@@ -14,8 +14,8 @@
 // raised if none takes the array; a wrong device, context, USM kind, bounds or a read-only
 // array is raised at once, each as `usm_dlpack.ConversionError`. In containers (std::optional,
 // std::variant, std::vector), nanobind's own message replaces it; for a view that may be None,
-// prefer `const View*` with `"x"_a.none()`. Nothing is converted, copied or synchronised
-// (docs/how-to/nanobind.md).
+// prefer `const View*` with `"x"_a.none()`. Nothing is converted or copied. A plain view waits
+// for the array's queue (docs/how-to/nanobind.md).
 #pragma once
 
 // clang-format off: the order says which header may include which

@@ -12,6 +12,8 @@ from memory_sources import new_queue
 from refusals import refused
 from usm_dlpack import empty, from_dlpack
 
+ROW = "float32 view of rank 1: "
+
 
 @pytest.fixture(params=[extension_under_test.NAME, "pybind11_under_test_module"])
 def ext(request: pytest.FixtureRequest) -> Any:
@@ -45,6 +47,14 @@ def test_all_arrays_of_a_list_are_ordered(ext, queue, other):
     arrays = [from_dlpack(np.ones(n, "f4"), device=queue) for n in (0, 1, 70)]
     ext.scale_all(new_queue() if other else queue, 3, arrays)
     assert all(np.all(x.numpy() == 3) for x in arrays)
+
+
+def test_a_wrong_array_of_a_list_is_refused_by_its_reason_before_any_work(ext, queue):
+    good = from_dlpack(np.ones(3, "f4"), device=queue)
+    for _ in range(2):
+        with refused("dtype_mismatch", "dtype", found="float64", wanted=ROW):
+            ext.scale_all(queue, 3, [good, from_dlpack(np.ones(3), device=queue)])
+    assert good.numpy().tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

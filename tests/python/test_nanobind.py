@@ -616,9 +616,10 @@ def test_an_object_at_hand_becomes_an_owned_view_and_no_other(ext, floats):
     with refused("device_type_unsupported", "device.device_type", wanted=None):
         ext.to_owned(np.zeros(3, np.float32))
     for thing in (3, None):
-        with pytest.raises(TypeError, match="x: expected an array"):
+        found = f"found an object of type {type(thing).__name__}; "
+        with pytest.raises(TypeError, match=f"x: expected an array .*{found}"):
             ext.to_owned(thing)
-    with pytest.raises(TypeError, match=r"expected a dpctl\.SyclQueue, found another"):
+    with pytest.raises(TypeError, match=r"a dpctl\.SyclQueue, found an object of type int; "):
         ext.cast_to_queue(3)
 
 

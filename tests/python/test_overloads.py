@@ -114,6 +114,19 @@ ALONE: dict[str, Call] = {
     "behind a number": ("number_before", lambda a: (1.0, a.integers), "integers"),
     "behind a queue": ("queue_before", lambda a: (a.row.sycl_queue, a.integers), "integers"),
     "behind None": ("queue_before", lambda a: (None, a.integers), None),
+    "the first behind None": ("queue_before", lambda a: (None, a.row), None),
+    "a pair": ("which_pair", lambda a: (a.integers, a.integers), "integers"),
+    "before None": ("which_pair", lambda a: (a.row, None), None),
+    "integers before None": ("which_pair", lambda a: (a.integers, None), None),
+    "not a pair": (
+        "which_pair",
+        lambda a: (a.integers, a.row),
+        ("dtype_mismatch", INTEGERS, "float32"),
+    ),
+    "only the second": ("with_perhaps", lambda a: (None, a.row), None),
+    "only the first": ("with_perhaps", lambda a: (a.integers, None), "integers"),
+    "perhaps a row, no number": ("which_optional", lambda a: (a.row, "no number"), None),
+    "a list with None": ("which_list", lambda a: ([a.row, None], 1.0), None),
 }
 
 
@@ -178,6 +191,31 @@ def test_a_call_within_a_call_does_not_change_it(ext, memory, within):
     nested = Calling(arrays.integers, lambda: end_of(ext, CALLS[within], arrays))
     assert ext.which_two(arrays.integers, nested, CONVERTED) == "integers"
     assert ext.which_two(nested, arrays.integers, CONVERTED) == "integers"
+
+
+def test_a_cast_gives_the_reason_whatever_call_was_before(ext, memory):
+    integers = to_dlpack_tensor(memory, dtype="int32")
+
+    def call_overloads(arguments: Any) -> Any:
+        return ext.which_two(*arguments)
+
+    def cast(arguments: Any) -> Any:  # likewise in the same frame and at the same instruction
+        return ext.cast_row(*arguments)
+
+    for _ in range(3):
+        assert call_overloads((integers, integers, 1.0)) == "integers"
+        with refused("dtype_mismatch", "dtype", found="int32", wanted=ROW):
+            cast((integers,))
+
+
+def test_a_cast_gives_the_reason_of_an_array_at_the_address_of_another(ext, memory):
+    def call(function: Any, dtype: str, *others: Any) -> Any:
+        return function(to_dlpack_tensor(memory, dtype=dtype), *others)
+
+    for _ in range(3):
+        assert call(ext.which_optional, "float32", 1.0) == "a row"
+        with refused("dtype_mismatch", "dtype", found="int32", wanted=ROW):
+            call(ext.cast_row, "int32")
 
 
 @pytest.mark.parametrize("name", ["writes", "any_writes"])

@@ -27,8 +27,8 @@ class dpctl_caster : public kept_argument<Object> {
         this->value = *found;
       } else if (is_cast(flags)) {
         PyErr_Format(PyExc_TypeError,
-                     "object: expected a dpctl.%s, found another; pass dpctl's",
-                     dpctl_name<Object>.type);
+                     "object: expected a dpctl.%s, found an object of type %s; pass dpctl's",
+                     dpctl_name<Object>.type, Py_TYPE(source.ptr())->tp_name);
       }
       return found != nullptr;
     });

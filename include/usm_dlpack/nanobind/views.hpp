@@ -26,11 +26,11 @@ namespace usm_dlpack::detail {
 namespace nb = nanobind;
 
 /// The TypeError of a cast of an object that is no array.
-inline void set_no_array() noexcept {
-  PyErr_SetString(
-      PyExc_TypeError,
-      "x: expected an array with __dlpack__ or USM, found another object; pass the "
-      "array itself");
+inline void set_no_array(nb::handle object) noexcept {
+  PyErr_Format(PyExc_TypeError,
+               "x: expected an array with __dlpack__ or USM, found an object of type %s; pass "
+               "the array itself",
+               Py_TYPE(object.ptr())->tp_name);
 }
 
 /// Whether an overload leaves an array to another one: in the first round, and in the second
@@ -71,7 +71,7 @@ class view_parameter : public kept_argument<Made> {
           object.ptr(), [&](fit reached) { return leaves(object, reached, flags, call); },
           use);
       if (!taken && is_cast(flags)) {
-        set_no_array();
+        set_no_array(object);
       }
       return taken;
     });
@@ -145,7 +145,7 @@ struct type_caster<usm_dlpack::any_view>
           source.ptr(), [&] { detail::leaves(source, detail::fit::type, flags, cleanup); },
           [&](const auto& array) { this->value.emplace(array.own()); });
       if (!taken && detail::is_cast(flags)) {
-        detail::set_no_array();
+        detail::set_no_array(source);
       }
       return taken;
     });

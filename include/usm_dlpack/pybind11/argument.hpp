@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -26,7 +27,8 @@ namespace usm_dlpack::detail {
 /// call; in doubt an overload leaves the array. The objects are compared, never used.
 class array_notes {
  public:
-  using place = std::pair<PyFrameObject*, long>;
+  /// Frame, code (another frame may be at the same address later), and instruction.
+  using place = std::tuple<const void*, const void*, long>;
 
   /// Whether an overload leaves an array to another one.
   /// @param view tells the views apart
@@ -45,7 +47,7 @@ class array_notes {
       most = known.is_old ? most : std::max(most, known.reached);
       own = known.view == view ? &known : own;
     }
-    if (convert && (own == nullptr || own->loads == 0)) {
+    if (convert && (own == nullptr || own->loads == 0 || own->reached != reached)) {
       // Not seen in the first round: there was none, or it ended at an argument before this.
       return is_behind_none() && reached != fit::type;
     }
@@ -54,10 +56,11 @@ class array_notes {
       *own = {here ? *here : here.emplace(place_of_call()), array.ptr(), view, reached};
     }
     own->loads += convert ? -1 : 1;
-    return reached != fit::type && (!convert || own->is_old || reached < most);
+    const bool was_old = std::exchange(own->is_old, false);  // seen again: it is of this call
+    return reached != fit::type && (!convert || was_old || reached < most);
   }
-  /// None was refused in the first round, and is the argument of this overload: those behind
-  /// it are left to others.
+  /// None was refused in the first round, and is an argument of this overload, which may
+  /// refuse it again: arrays behind it are left to others.
   static void leave_behind_none() {
     is_behind_none() = true;
     pybind11::detail::loader_life_support::add_patient(pybind11::capsule(
@@ -69,12 +72,10 @@ class array_notes {
       known.is_settled = known.is_settled || known.where == call;
     }
   }
-  /// A function takes an array: the call's end.
-  static void forget(const place& call) noexcept {
-    for (note& known : notes()) {
-      if (known.where == call) {
-        known = {};
-      }
+  /// A function takes an array: the call's end, unless another argument is None.
+  static void forget_without_none(const place& call) noexcept {
+    if (!is_behind_none()) {
+      forget(call);
     }
   }
   /// An overload raises an error: the call's end.
@@ -92,6 +93,13 @@ class array_notes {
   };
   static constexpr std::size_t count = 64;
 
+  static void forget(const place& call) noexcept {
+    for (note& known : notes()) {
+      if (known.where == call) {
+        known = {};
+      }
+    }
+  }
   static std::array<note, count>& notes() noexcept {
     static thread_local std::array<note, count> kept{};
     return kept;
@@ -107,11 +115,12 @@ class array_notes {
   static place place_of_call() {
     PyFrameObject* const frame = PyEval_GetFrame();
     if (frame == nullptr) {
-      return {nullptr, 0};
+      return {nullptr, nullptr, 0};
     }
-    const pybind11::object code =
-        pybind11::handle(reinterpret_cast<PyObject*>(frame)).attr("f_lasti");
-    return {frame, PyLong_AsLong(code.ptr())};
+    const pybind11::handle here(reinterpret_cast<PyObject*>(frame));
+    const pybind11::object code = here.attr("f_code");
+    const pybind11::object last = here.attr("f_lasti");
+    return {frame, code.ptr(), PyLong_AsLong(last.ptr())};
   }
 };
 
@@ -125,7 +134,7 @@ class argument_value {
   operator Value*() { return value ? &static_cast<Value&>(*this) : nullptr; }
   operator Value&() {
     if (noted_) {
-      array_notes::forget(*noted_);
+      array_notes::forget_without_none(*noted_);
     }
     return get();
   }

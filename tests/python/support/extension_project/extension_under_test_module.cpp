@@ -92,6 +92,12 @@ auto takes_two(const char* name) {
   return [name](Array, Array, double) { return name; };
 }
 
+/// Likewise, and without a number.
+template <class First, class Second>
+auto takes_pair(const char* name) {
+  return [name](const First&, const Second&) { return name; };
+}
+
 usm_array<device_mdspan<array_view<float, 2>>> full(sycl::queue& queue, int rows, int columns,
                                                     float value) {
   usm_array<device_mdspan<array_view<float, 2>>> made(queue,
@@ -225,6 +231,18 @@ void add_scale(nanobind::module_& m) {
   m.def("scale", scale<double>("scale_double"), unlocked());
 }
 
+void scale_all(sycl::queue& queue, float factor, const nanobind::sequence& arrays) {
+  std::vector<vector_argument> kept;  // all are cast first, so a wrong one is refused first
+  for (const nanobind::handle x : arrays) {
+    kept.push_back(nanobind::cast<vector_argument>(x));
+  }
+  usm_dlpack::ordered_section work(queue);
+  for (const vector_argument& x : kept) {
+    const long size = x.view().extent(0);
+    scales.launch(work, "scale_float", size, x, factor, size);  // x is now in `work`
+  }
+}
+
 void add_field(nanobind::module_& m) {
   nanobind::class_<field>(m, "Field")
       .def(nanobind::init<vector_argument>())          // an array of Python
@@ -333,17 +351,28 @@ NB_MODULE(extension_under_test_module, m) {
   add_field(m);
   add_dot(m);
   m.def("allocated", &allocated);
-  m.def("scale_all", &guide::scale_all);
+  m.def("scale_all", &scale_all);
   m.def("scale_any", &guide::scale);
   m.def("facts", &guide::facts);
   m.def("rank_one", &describe<row>, "x"_a);
-  m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_pair", takes_pair<const_row, const_row>("rows"));
+  m.def("which_pair", takes_pair<const_row, integers>("a row and integers"));
+  m.def("which_pair", takes_pair<integers, integers>("integers"));
+  m.def("with_perhaps", takes_pair<const_row, std::optional<const_row>>("rows"), "x"_a,
+        "y"_a.none());
+  m.def("with_perhaps", takes_pair<integers, std::optional<integers>>("integers"), "x"_a,
+        "y"_a.none());
+  m.def(
+      "cast_row",
+      [](nb::handle x) { return nb::cast<owned_view<const_row>>(x).view().extent(0); },
+      "x"_a.none());
   m.def("which_access", takes<relaxed_view<float, 2>>("writes"), "x"_a, "factor"_a);
   m.def("which_access", takes<relaxed_view<const float, 2>>("reads"), "x"_a, "factor"_a);
   m.def("strided", &describe<strided_view<float, 2>>, "x"_a);
   m.def("writes", &describe<relaxed_view<float, 2>>, "x"_a);
   m.def("any_writes",
         [](const any_view& x) { return describe(x.as<relaxed_view<float, 2>>()); });
+  m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
   m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>()); }, "x"_a);
   m.def("any_given_back", [](any_view x) { return x; }, "x"_a);

@@ -49,14 +49,6 @@ const usm_dlpack::kernel_source scales(R"(
   SCALE(scale_double, double)
 )");
 
-void scale_all(sycl::queue& queue, float factor, const std::vector<vector_argument>& arrays) {
-  usm_dlpack::ordered_section work(queue);
-  for (const vector_argument& x : arrays) {
-    const long size = x.view().extent(0);
-    scales.launch(work, "scale_float", size, x, factor, size);  // x is now in `work`
-  }
-}
-
 template <class Element>
 bool scale_if(const char* kernel, double factor, const usm_dlpack::any_view& x) {
   if (!usm_dlpack::same_data_type(x.dtype(), usm_dlpack::data_type_v<Element>)) {

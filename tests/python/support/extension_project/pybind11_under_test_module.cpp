@@ -64,6 +64,12 @@ auto takes_two(const char* name) {
   return [name](Array, Array, double) { return name; };
 }
 
+/// Likewise, and without a number.
+template <class First, class Second>
+auto takes_pair(const char* name) {
+  return [name](const First&, const Second&) { return name; };
+}
+
 std::unique_ptr<owned_view<row>> kept;
 
 /// Values that Python sees by tensors of which this object is the owner.
@@ -83,6 +89,21 @@ struct self_owned {
   }
   double plus(shared_mdspan<const_row> row) const { return self_owned(sum).add(row).sum; }
 };
+
+using guide::scales;
+using guide::vector_argument;
+
+void scale_all(sycl::queue& queue, float factor, const py::sequence& arrays) {
+  std::vector<vector_argument> kept;  // all are cast first, so a wrong one is refused first
+  for (const py::handle x : arrays) {
+    kept.push_back(x.cast<vector_argument>());
+  }
+  usm_dlpack::ordered_section work(queue);
+  for (const vector_argument& x : kept) {
+    const long size = x.view().extent(0);
+    scales.launch(work, "scale_float", size, x, factor, size);  // x is now in `work`
+  }
+}
 
 }  // namespace
 
@@ -119,12 +140,19 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
   m.def("which_mixed", takes<integers>("integers"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<const_row>>("a row"), "x"_a, "factor"_a);
   m.def("which_optional", takes<std::optional<integers>>("integers"), "x"_a, "factor"_a);
-  m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
+  m.def("which_pair", takes_pair<const_row, const_row>("rows"));
+  m.def("which_pair", takes_pair<const_row, integers>("a row and integers"));
+  m.def("which_pair", takes_pair<integers, integers>("integers"));
+  m.def("with_perhaps", takes_pair<const_row, std::optional<const_row>>("rows"));
+  m.def("with_perhaps", takes_pair<integers, std::optional<integers>>("integers"));
+  m.def("cast_row",
+        [](py::handle x) { return x.cast<owned_view<const_row>>().view().extent(0); });
   m.def("which_access", takes<relaxed_view<float>>("writes"), "x"_a, "factor"_a);
   m.def("which_access", takes<relaxed_view<const float>>("reads"), "x"_a, "factor"_a);
   m.def("strided", &describe<array_view<float, 2, Kokkos::layout_stride>>, "x"_a);
   m.def("writes", &describe<relaxed_view<float>>, "x"_a);
   m.def("any_writes", [](const any_view& x) { return describe(x.as<relaxed_view<float>>()); });
+  m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
   m.def("which_any", takes<py::object>("any object"), "x"_a, "factor"_a);
 
@@ -194,7 +222,7 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
     facts["queue"] = x.queue();
     return facts;
   });
-  m.def("scale_all", &guide::scale_all);
+  m.def("scale_all", &scale_all);
   m.def("scale_any", &guide::scale);
   m.def("either",
         [](const std::variant<std::monostate, owned_view<row>, owned_view<doubles>>& x) {
