@@ -58,11 +58,13 @@ def test_what_is_no_array_is_no_argument(ext, thing):
 
 
 def test_a_lone_function_says_what_does_not_fit(ext, floats, doubles):
-    with refused("dtype_mismatch", "dtype", expected="float32", found="float64", wanted=ROW):
+    remedy = "convert the array to float32, or "
+    with refused("dtype_mismatch", "dtype", found="float64", remedy=remedy, wanted=ROW):
         ext.rank_one(doubles)
     with refused("rank_mismatch", "ndim", wanted="const float32 view of rank 2: "):
         ext.rank_two(floats)
-    with refused("device_type_unsupported", "device.device_type", wanted=ROW):
+    remedy = "usm_dlpack.from_dlpack(x, device=...)"
+    with refused("device_type_unsupported", "device.device_type", remedy=remedy, wanted=ROW):
         ext.rank_one(np.zeros(3, np.float32))
 
 
@@ -70,9 +72,8 @@ def test_memory_is_refused_as_from_dlpack_does(ext, queue, foreign_queue, floats
     with refused("context_not_default", "context", binding=True, wanted=ROW):
         ext.rank_one(TypedArray(allocate("device", 48, foreign_queue)))
     shared = ext.full(queue, 3)
-    with refused(
-        "usm_type_not_accepted", "data", expected="device", found="shared", wanted=CONST_ROW
-    ):
+    remedy = 'usm_dlpack.from_dlpack(x, usm_type="device")'
+    with refused("usm_type_not_accepted", "data", found="shared", remedy=remedy, wanted=CONST_ROW):
         ext.device_only(shared)
     with refused("read_only", "flags", wanted=ROW):
         ext.rank_one(ext.given_back(floats))
