@@ -45,7 +45,7 @@ void check_same_type(const proved_tensor& values, const proved_tensor& own) {
 void check_writable(const proved_tensor& own) {
   if (own.readonly()) {
     detail::refuse(errc::read_only, "flags", "writable memory", "read-only memory",
-                   "copy the array, or read only");
+                   "copy from it into another tensor");
   }
   if (!own.structure().unique) {
     detail::refuse(errc::overlapping, "strides", "elements that do not overlap",

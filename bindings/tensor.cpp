@@ -208,9 +208,11 @@ nb::object array_interface(nb::handle_t<tensor> object) {
   const tensor& self = ready_tensor(object);
   const DLTensor& described = self.get().described;
   wait_for_all(self);
-  const sycl::queue theirs =
-      self.queue_knows_memory() ? *self.queue() : dpctl_queue(self.proof().device_id());
-  self.users()->suppose(theirs);
+  const bool is_known = self.queue_knows_memory();
+  const sycl::queue theirs = is_known ? *self.queue() : dpctl_queue(self.proof().device_id());
+  if (!is_known) {
+    self.users()->suppose(theirs);
+  }
   nb::dict made;
   made["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());

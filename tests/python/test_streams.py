@@ -562,13 +562,13 @@ def test_a_tensor_knows_the_queue_that_it_was_made_with_or_that_its_object_names
     assert from_dlpack(np.zeros(3), device=own).sycl_queue == own
 
 
-def test_the_interface_names_no_queue_of_another_context_on_opencl(foreign_queue, memory, queue):
+def test_the_interface_names_no_queue_of_another_context_on_opencl(foreign_queue, memory):
     """On Level Zero an array that says such a queue is refused."""
     outside = from_dlpack(Producer(memory, foreign_queue))
     assert outside.sycl_queue == foreign_queue
     # Copies of another view of the memory wait for the same work.
     assert to_dlpack_tensor(outside, shape=12).sycl_queue == foreign_queue
-    assert outside.__sycl_usm_array_interface__["syclobj"] == queue.sycl_context
+    assert outside.__sycl_usm_array_interface__["syclobj"] == dpctl_queue()
     assert dpctl_memory.as_usm_memory(outside)._pointer == address_of(memory)
 
 
