@@ -179,7 +179,7 @@ nb::object tensor_for(nb::handle self, const std::optional<sycl::queue>& consume
   proved_tensor made(source.get().described, source.get().flags, source.proof());
   made.queue = consumer;
   made.owner = keep(source.owner_for_others(self));
-  return make_tensor(std::move(made), source.users_for_others());
+  return make_tensor(std::move(made), source.users());
 }
 
 /// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory that

@@ -151,7 +151,7 @@ nb::object share(nb::handle x, const destination& wanted) {
   }
   shared.queue = consumer ? consumer : own.queue;
   shared.owner = keep(source.owner_for_others(x));
-  return make_tensor(std::move(shared), source.users_for_others());
+  return make_tensor(std::move(shared), source.users());
 }
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.

@@ -20,6 +20,7 @@ struct queue_use {
 // Never destroyed: threads may outlive the statics.
 std::mutex guard;
 auto& uses = *new std::unordered_map<sycl::queue, queue_use>;
+auto& by_address = *new std::unordered_map<const void*, std::weak_ptr<memory_users>>;
 std::uint64_t now = 0;
 std::size_t most = few;
 
@@ -88,9 +89,34 @@ queue_set take_all(queue_set& memory) noexcept {
 
 }  // namespace
 
+std::shared_ptr<memory_users> memory_users::at(const void* lowest,
+                                               std::shared_ptr<memory_users> known) {
+  if (lowest == nullptr || (known != nullptr && known->address_ != nullptr)) {
+    return known != nullptr ? known : std::make_shared<memory_users>();
+  }
+  const std::lock_guard<std::mutex> lock(guard);
+  std::weak_ptr<memory_users>& place = by_address[lowest];
+  if (known == nullptr) {
+    if (std::shared_ptr<memory_users> found = place.lock()) {
+      return found;
+    }
+    known = std::make_shared<memory_users>();
+  }
+  place = known;
+  known->address_ = lowest;
+  return known;
+}
+
 memory_users::~memory_users() {
   if (!queues_.empty()) {
     take_all(queues_);
+  }
+  if (address_ != nullptr) {
+    const std::lock_guard<std::mutex> lock(guard);
+    const auto place = by_address.find(address_);
+    if (place != by_address.end() && place->second.expired()) {
+      by_address.erase(place);
+    }
   }
 }
 

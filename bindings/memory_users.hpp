@@ -6,6 +6,7 @@
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
+#include <memory>
 #include <optional>
 #include <unordered_set>
 #include <vector>
@@ -14,9 +15,9 @@ namespace usm_dlpack::python {
 
 using queue_set = std::unordered_set<sycl::queue>;
 
-/// The queues that use the memory of a tensor, and of the tensors that were made of it. They
-/// all share this object, also through capsules. An allocation of this package and a CUDA
-/// array have it, too, so they are freed after the work of all queues.
+/// The queues that use the memory of tensors: of those with the same lowest byte, and of those
+/// that were made of them. They all share this object, also through capsules. An allocation of
+/// this package and a CUDA array have it, too, so they are freed after the work of all queues.
 ///
 /// A queue is forgotten once it can have no work on the memory any more. This is so if two
 /// things hold:
@@ -32,6 +33,11 @@ class memory_users {
   memory_users(const memory_users&) = delete;
   memory_users& operator=(const memory_users&) = delete;
   ~memory_users();
+
+  /// The object of the tensors whose lowest byte is at an address.
+  /// @param known the object of the tensor's memory, if it has one already
+  static std::shared_ptr<memory_users> at(const void* lowest,
+                                          std::shared_ptr<memory_users> known);
 
   /// Adds a queue. Never waits for work.
   void add(const sycl::queue& queue) noexcept;
@@ -51,7 +57,8 @@ class memory_users {
  private:
   queue_set queues_;
   std::optional<sycl::queue> supposed_;
-  bool is_missing_one_ = false;  ///< a queue could not be remembered
+  const void* address_ = nullptr;  ///< by which other tensors find this object
+  bool is_missing_one_ = false;    ///< a queue could not be remembered
 };
 
 }  // namespace usm_dlpack::python

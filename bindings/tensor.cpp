@@ -95,20 +95,15 @@ std::optional<sycl::queue> queue_behind(const capsule_content& content) {
 
 tensor::tensor(proved_tensor content, std::shared_ptr<memory_users> users)
     : content_(std::move(content)),
-      users_(users != nullptr ? std::move(users) : users_behind(content_.owner)) {
+      users_(memory_users::at(
+          proof().structure().empty
+              ? nullptr
+              : reinterpret_cast<const void*>(proof().structure().lowest),
+          users != nullptr ? std::move(users) : users_behind(content_.owner))) {
   content_.described.device = {kDLOneAPI, proof().device_id()};
-  if (users_ == nullptr) {
-    users_ = std::make_shared<memory_users>();
-  } else if (queue()) {
-    users_->add(*queue());
-  }
-}
-
-std::shared_ptr<memory_users> tensor::users_for_others() const noexcept {
   if (queue()) {
     users_->add(*queue());
   }
-  return users_;
 }
 
 tensor::~tensor() { release(); }

@@ -54,10 +54,8 @@ class tensor {
   bool queue_knows_memory() const {
     return queue() && queue()->get_context() == proof().context();
   }
-  /// The queues that use the memory, besides `queue`; never null.
+  /// The queues that use the memory; never null.
   const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
-  /// The same for another tensor of the memory, so they include `queue` from now on.
-  std::shared_ptr<memory_users> users_for_others() const noexcept;
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// The owner for another tensor of the same memory: the Python owner, or else `self`. So a

@@ -110,9 +110,8 @@ void register_to_dlpack_tensor(guarded_module& module) {
       [](nb::handle obj, nb::handle shape, nb::handle dtype, nb::handle strides,
          nb::handle byte_offset, nb::handle queue) {
         proved_tensor proved = prove_memory(obj, shape, dtype, strides, byte_offset, queue);
-        return make_tensor(
-            std::move(proved),
-            is_tensor(obj) ? nb::inst_ptr<tensor>(obj)->users_for_others() : nullptr);
+        return make_tensor(std::move(proved),
+                           is_tensor(obj) ? nb::inst_ptr<tensor>(obj)->users() : nullptr);
       },
       nb::arg("obj").none(), nb::arg("shape").none(), nb::arg("dtype").none(),
       nb::arg("strides").none(), nb::arg("byte_offset").none(), nb::arg("queue").none(),

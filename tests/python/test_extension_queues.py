@@ -30,6 +30,11 @@ PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def dpctl_queue() -> Any:
+    """Return the queue on which dpctl and dpnp put memory that they take without a queue."""
+    return dpctl.get_device_cached_queue(dpctl.SyclDevice())
+
+
 def given_back(ext: Any, x: Any) -> Any:
     return ext.given_back(x)
 
@@ -48,9 +53,16 @@ def test_the_values_of_a_plain_view_are_finished(ext, producer, start, call):
 def test_a_parameter_is_behind_a_consumer_that_named_no_queue(ext, producer, start, call):
     x = from_dlpack(np.zeros(12, "f4"), device=producer)
     x.__dlpack__()  # as dpnp takes it: dpctl's queue may work on it now
-    queue = dpctl.get_device_cached_queue(dpctl.SyclDevice())
-    pending = start(queue, into=as_usm_memory(x))
+    pending = start(dpctl_queue(), into=as_usm_memory(x))
     answer_behind(pending, lambda: call(ext, x))
+
+
+def test_a_tensor_waits_for_who_was_given_what_an_extension_returned(ext, producer, start):
+    x = from_dlpack(np.zeros(12, "f4"), device=producer)
+    taken = ext.given_back(x).__dlpack__(max_version=(1, 0))
+    pending = start(dpctl_queue(), into=as_usm_memory(x))
+    answer_behind(pending, x.numpy)
+    del taken
 
 
 def test_an_array_that_is_not_taken_is_not_waited_for(ext, producer, start):

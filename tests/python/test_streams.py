@@ -369,6 +369,13 @@ def test_every_use_waits_for_a_consumer_without_a_queue(use, queue, start):
     answer_behind(fill(start, x, exported(x)), partial(USES[use], x))
 
 
+def test_a_tensor_waits_for_another_one_of_the_same_memory(start):
+    memory = allocate("device", 4 * COUNT, new_queue())
+    x, y = (to_dlpack_tensor(memory, dtype="i4", queue=new_queue()) for _ in range(2))
+    pending = fill(start, x, x.sycl_queue)
+    assert answer_behind(pending, y.numpy).tolist() == VALUES
+
+
 @pytest.mark.parametrize("made", MADE)
 def test_a_consumer_with_a_queue_comes_behind_one_without(made, consumer, start):
     x = MADE[made]()
