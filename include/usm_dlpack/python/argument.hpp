@@ -126,11 +126,16 @@ inline python_exception exception_of(const conversion_error& refused) {
 }
 
 /// The Python exception of a refused argument. Its text begins with what the function takes,
-/// because neither nanobind nor pybind11 tells the names of the function and the argument.
+/// because neither nanobind nor pybind11 tells the names of the function and the argument. If
+/// the view is mutable, it warns of what a remedy that copies would lose.
 template <class View>
 python_exception refusal_of_parameter(python_exception refused) {
-  const python_object text =
-      checked(PyUnicode_FromFormat("%s: %S", view_text<View>.characters, refused.value()));
+  const char* const kept =
+      has_const_elements<View>
+          ? ""
+          : "; the function may write to it, so keep a copy that you pass";
+  const python_object text = checked(
+      PyUnicode_FromFormat("%s: %S%s", view_text<View>.characters, refused.value(), kept));
   const python_object arguments = checked(PyTuple_Pack(1, text.get()));
   if (PyObject_SetAttrString(refused.value(), "args", arguments.get()) != 0) {
     throw python_exception();

@@ -93,13 +93,9 @@ struct self_owned {
 using guide::scales;
 using guide::vector_argument;
 
-void scale_all(sycl::queue& queue, float factor, const py::sequence& arrays) {
-  std::vector<vector_argument> kept;  // all are cast first, so a wrong one is refused first
-  for (const py::handle x : arrays) {
-    kept.push_back(x.cast<vector_argument>());
-  }
+void scale_all(sycl::queue& queue, float factor, const std::vector<vector_argument>& arrays) {
   usm_dlpack::ordered_section work(queue);
-  for (const vector_argument& x : kept) {
+  for (const vector_argument& x : arrays) {
     const long size = x.view().extent(0);
     scales.launch(work, "scale_float", size, x, factor, size);  // x is now in `work`
   }
