@@ -694,7 +694,9 @@ def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
 def test_memory_of_another_context_is_copied_as_the_remedy_says(foreign_queue):
     x = allocate("device", 48, foreign_queue)
     x.copy_from_host(np.arange(48, dtype="u1"))
-    with refused("context_not_default", "context", remedy="in Python by empty and copy_from"):
+    with refused(
+        "context_not_default", "context", remedy="in Python by usm_dlpack.empty and copy_from"
+    ):
         to_dlpack_tensor(x)
     made = usm_dlpack.empty(x.nbytes, "uint8")
     made.copy_from(x)

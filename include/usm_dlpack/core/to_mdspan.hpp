@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -293,6 +294,8 @@ template <class View, class = detail::required_view<View>,
 /// Refuses pointers at compile time.
 template <class View, class Tensor>
 View to_mdspan(const Tensor*) = delete;  // pass *tensor
+template <class View, class Tensor, class Deleter>
+View to_mdspan(const std::unique_ptr<Tensor, Deleter>&) = delete;  // pass *tensor
 
 /// Refuses at compile time to make what is no view.
 template <class NoMdspan, class Tensor, class... Wanted,

@@ -175,7 +175,7 @@ USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t
         errc::no_device, "device.device_id", "a root device of this process", "none at all",
         "install a driver, correct what hides it, such as ONEAPI_DEVICE_SELECTOR (python -m "
         "usm_dlpack doctor finds it), or start a C++ program with "
-        "OCL_ICD_FILENAMES=<folder>/libintelocl.so");
+        "OCL_ICD_FILENAMES=<folder of libsycl.so>/libintelocl.so");
   }
   const std::string last = std::to_string(count - 1);
   refuse(errc::device_id_out_of_range, "device.device_id",

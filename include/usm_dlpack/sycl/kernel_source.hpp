@@ -135,7 +135,7 @@ auto checked_range(const Get& get, std::index_sequence<Ranks...>) {
 /// The work-items that are wanted, of an integer, mdspan's extents or a range.
 template <class Extents>
 auto range_of(const Extents& extents) {
-  static_assert(std::is_integral_v<Extents> || has_extents<Extents>,
+  static_assert(std::is_integral_v<Extents> || (has_extents<Extents> && !is_array<Extents>),
                 "extents: expected an integer, mdspan's extents, a sycl::range or a "
                 "sycl::nd_range, found another type; pass x.extents() of a view");
   if constexpr (std::is_integral_v<Extents>) {

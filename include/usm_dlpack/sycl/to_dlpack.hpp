@@ -84,11 +84,12 @@ USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
   }
   const std::size_t count =
       ask_runtime("context", [&] { return context.get_devices().size(); });
-  refuse(errc::context_not_default, "context",
-         "the default context of " + platform_name(context.get_platform()),
-         "another one, of " + std::to_string(count) + " device(s)",
-         "allocate with a queue of the root device alone, as sycl::queue(device) or "
-         "dpctl.SyclQueue(device), or copy to such memory, in Python by empty and copy_from");
+  refuse(
+      errc::context_not_default, "context",
+      "the default context of " + platform_name(context.get_platform()),
+      "another one, of " + std::to_string(count) + " device(s)",
+      "allocate with a queue of the root device alone, as sycl::queue(device) or "
+      "dpctl.SyclQueue(device), or copy to such memory, in Python by usm_dlpack.empty and copy_from");
 }
 
 /// The memory of a view that is exported.

@@ -314,6 +314,10 @@ template <class View>
   return usm_dlpack::to_managed_tensor(array.view(), device, std::move(array));
 }
 
+/// Refuses at compile time an array that is not given away.
+template <class View>
+managed_tensor to_managed_tensor(const usm_array<View>&) = delete;  // use std::move(array)
+
 /// Makes a legacy managed tensor that owns the array. It cannot declare padded elements.
 /// @throws conversion_error also `dtype_unsupported`
 template <class View>

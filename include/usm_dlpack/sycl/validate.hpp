@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -302,7 +303,7 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
         errc::context_not_default, "context", "the default context of the memory's platform",
         "another one, that of the array's sycl_queue",
         "allocate with a queue of the root device alone, as sycl::queue(device) or "
-        "dpctl.SyclQueue(device), or copy to such memory, in Python by empty and copy_from");
+        "dpctl.SyclQueue(device), or copy to such memory, in Python by usm_dlpack.empty and copy_from");
   }
 }
 
@@ -349,5 +350,8 @@ inline usm_allocation validate(const DLManagedTensor& managed,
 /// Refuses pointers at compile time.
 template <class Tensor>
 usm_allocation validate(const Tensor*, const requirements& = {}) = delete;  // pass *tensor
+template <class Tensor, class Deleter>
+usm_allocation validate(const std::unique_ptr<Tensor, Deleter>&,
+                        const requirements& = {}) = delete;  // pass *tensor
 
 }  // namespace usm_dlpack

@@ -3,8 +3,9 @@
 // Host code that indexes device USM, views that change their USM kind, arrays of const
 // elements, pointers to tensors, numbers among the views of `check_queue`, other extents of a
 // launch than one to three integers, its arguments that are pointers, views with strides,
-// tensors or containers of arrays, and a queue in place of a device are refused when they are
-// compiled. A section without a name is warned of.
+// tensors or containers of arrays, a view in place of extents, a queue in place of a device,
+// an array that is not given away, and managed tensors that are not dereferenced are refused
+// when they are compiled. A section without a name is warned of.
 //
 // clang-format off
 // expect: access: expected device code, found host code;
@@ -37,6 +38,9 @@
 // expect: pass to_dlpack_tensor\(view, queue\).device\(\)
 // expect: deleted function .*validate
 // expect: deleted function .*to_mdspan
+// expect: deleted function .*to_managed_tensor
+// expect: deleted function .*validate.*unique_ptr
+// expect: deleted function .*to_mdspan.*unique_ptr
 // clang-format on
 #include <mdspan_under_test.hpp>
 
@@ -44,6 +48,7 @@
 #include <usm_dlpack/sycl/usm_array.hpp>
 
 #include <optional>
+#include <utility>
 
 using view = md::mdspan<float, md::dextents<int, 1>>;
 using usm_dlpack::device_mdspan;
@@ -62,6 +67,9 @@ using strided = view;
 using section = usm_dlpack::ordered_section;
 using passed = view;
 const view& argument_of(const DLTensor&, const view& x) { return x; }
+auto extents_of(const view& x) { return x.extents(); }
+usm_dlpack::usm_array<view>&& given(usm_dlpack::usm_array<view>& x) { return std::move(x); }
+const DLManagedTensorVersioned& of_managed(const usm_dlpack::managed_tensor& x) { return *x; }
 DLDevice device_of(const view& x, const sycl::queue& queue) {
   return usm_dlpack::to_dlpack_tensor(x, queue).device();
 }
@@ -78,6 +86,9 @@ using strided = md::mdspan<float, md::dextents<int, 1>, md::layout_stride>;
 using section = sycl::queue;
 using passed = std::optional<view>;
 const DLTensor& argument_of(const DLTensor& tensor, const view&) { return tensor; }
+const view& extents_of(const view& x) { return x; }
+usm_dlpack::usm_array<view>& given(usm_dlpack::usm_array<view>& x) { return x; }
+const usm_dlpack::managed_tensor& of_managed(const usm_dlpack::managed_tensor& x) { return x; }
 const sycl::queue& device_of(const view&, const sycl::queue& queue) { return queue; }
 #endif
 
@@ -115,6 +126,17 @@ void launch_tensor(const usm_dlpack::kernel_source& kernels, const sycl::queue& 
 }
 auto share(const view& x, const sycl::queue& queue) {
   return usm_dlpack::to_managed_tensor(x, device_of(x, queue), 0);
+}
+void launch_without_extents(const usm_dlpack::kernel_source& kernels, const sycl::queue& queue,
+                            const view& x) {
+  kernels.launch(queue, "of", extents_of(x), x);
+}
+auto give(usm_dlpack::usm_array<view>& x) { return usm_dlpack::to_managed_tensor(given(x)); }
+auto validated(const usm_dlpack::managed_tensor& x) {
+  return usm_dlpack::validate(of_managed(x));
+}
+auto viewed(const usm_dlpack::managed_tensor& x) {
+  return usm_dlpack::to_mdspan<view>(of_managed(x));
 }
 void unnamed_section(const sycl::queue& queue, const view& x) {
 #if defined(USM_DLPACK_FIXED)

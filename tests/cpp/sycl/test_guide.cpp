@@ -37,6 +37,10 @@ void fill(sycl::queue& queue, const DLManagedTensorVersioned& theirs, float valu
 
 // What is submitted to `queue` next waits for what `other` has now.
 void put_behind(sycl::queue& queue, sycl::queue& other) {
+  if (queue.get_context() != other.get_context()) {
+    other.wait();  // an event is of use only within its context
+    return;
+  }
   queue.ext_oneapi_submit_barrier({other.ext_oneapi_submit_barrier()});
 }
 
@@ -199,6 +203,14 @@ TEST(Guide, AQueueIsPutBehindAnother) {
     queue.copy(made.data(), values.data(), 24).wait();
     EXPECT_EQ(values, twos);
   }
+}
+
+TEST(Guide, AQueueOfAnotherContextIsWaitedFor) {
+  sycl::queue queue = queue_on();
+  sycl::queue other(sycl::context(queue.get_device()), queue.get_device());
+  usm_dlpack_test::gate closed(other);
+  const auto call = std::async(std::launch::async, [&] { put_behind(queue, other); });
+  usm_dlpack_test::expect_waiting(true, closed, call);
 }
 
 TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
