@@ -91,10 +91,10 @@ queue_set take_all(queue_set& memory) noexcept {
 
 std::shared_ptr<memory_users> memory_users::at(const void* lowest,
                                                std::shared_ptr<memory_users> known) {
+  const std::lock_guard<std::mutex> lock(guard);
   if (lowest == nullptr || (known != nullptr && known->address_ != nullptr)) {
     return known != nullptr ? known : std::make_shared<memory_users>();
   }
-  const std::lock_guard<std::mutex> lock(guard);
   std::weak_ptr<memory_users>& place = by_address[lowest];
   if (known == nullptr) {
     if (std::shared_ptr<memory_users> found = place.lock()) {
