@@ -222,7 +222,8 @@ def demo() -> int:
     if status == 0:
         print(
             f"\nNext: run `. {environment.folder.relative_to(ROOT)}/bin/activate`, and follow "
-            "docs/tutorial.md: the same in 20 lines of your own, then a kernel and a plot"
+            "docs/tutorial.md: the same in 20 lines of your own, then a kernel and a plot; for "
+            "C++, docs/how-to/cmake.md"
         )
     return status
 
