@@ -99,6 +99,11 @@ void hand_over(sycl::queue producer, sycl::queue consumer) {
   });
 }
 
+void wait_by_event(sycl::queue queue) {
+  const without_gil unlocked;
+  detail::ask_runtime("queue", [&] { queue.ext_oneapi_submit_barrier().wait(); });
+}
+
 void wait_for(const sycl::queue& queue) {
   const without_gil unlocked;
   detail::ask_runtime("queue", [&] { detail::wait_in_turn(queue); });

@@ -67,4 +67,11 @@ void order_behind(sycl::queue producer, sycl::queue consumer);
 /// @throws conversion_error `runtime_error`
 void wait_for(const sycl::queue& queue);
 
+/// Waits for the commands that a queue has now, without the GIL, while another thread may
+/// submit to it. `queue::wait` would also wait for what that thread submits, with a lock of
+/// the runtime, for which dpctl waits with the GIL, while a host task of dpctl waits for the
+/// GIL.
+/// @throws conversion_error `runtime_error`
+void wait_by_event(sycl::queue queue);
+
 }  // namespace usm_dlpack::python

@@ -299,7 +299,7 @@ nb::object make_tensor(proved_tensor content, std::shared_ptr<memory_users> user
 
 void wait_for_users(const tensor& used) {
   for (const sycl::queue& other : used.users()->besides(used.queue())) {
-    wait_for(other);
+    wait_by_event(other);
   }
 }
 

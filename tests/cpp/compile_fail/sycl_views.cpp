@@ -39,8 +39,8 @@
 // expect: deleted function .*validate
 // expect: deleted function .*to_mdspan
 // expect: deleted function .*to_managed_tensor
-// expect: deleted function .*validate.*unique_ptr
-// expect: deleted function .*to_mdspan.*unique_ptr
+// expect[gcc]: deleted function .*validate.*unique_ptr
+// expect[gcc]: deleted function .*to_mdspan.*unique_ptr
 // clang-format on
 #include <mdspan_under_test.hpp>
 
