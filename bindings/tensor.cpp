@@ -134,7 +134,7 @@ void tensor::release() noexcept {
     // parent, and an owner's Python code would end this thread when the interpreter finishes.
     using kept =
         std::tuple<tensor_owner, std::optional<sycl::queue>, std::shared_ptr<memory_users>>;
-    new (std::nothrow) kept(std::move(gone), std::move(content_.queue), std::move(users_));
+    new (std::nothrow) kept(std::move(gone), std::move(content_.queue), users_);
     return;
   }
   drop_owner(std::move(gone));

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any
 
+import dpctl
 import extension_under_test
 import ml_dtypes
 import numpy as np
@@ -25,8 +26,9 @@ from capsules import (
     integers,
     new_capsule,
 )
+from dpctl.memory import as_usm_memory
 from memory_sources import TypedArray, address_of, new_queue, owned
-from pending_work import VALUES, ZEROS, PendingFill, Reader, Waiting, check_order
+from pending_work import COUNT, VALUES, ZEROS, PendingFill, Reader, Waiting, check_order
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, explain, from_dlpack, to_dlpack_tensor, validate
 
@@ -329,6 +331,15 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
         assert reader.is_held  # by those that are opened later
         pending.open()
     assert [reader.seen for reader in readers] == [VALUES] * 3
+
+
+def test_the_work_stream_is_behind_a_consumer_that_named_no_queue(start):
+    x = from_dlpack(np.zeros(COUNT, np.int32), device=new_queue(in_order=True))
+    x.__dlpack__()  # as dpnp takes it: dpctl's queue may work on it now
+    queue = dpctl.get_device_cached_queue(dpctl.SyclDevice())
+    pending = start(queue, into=as_usm_memory(x))
+    api.borrow(x)
+    check_order(api.queue(), pending)
 
 
 def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start):
