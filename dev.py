@@ -187,21 +187,25 @@ def prepare(*requirements: str, packages: dict[str, str] | None = None) -> Envir
     return environment
 
 
-def prepare_package(requirements: str, packages: dict[str, str] | None = None) -> Environment:
-    """Prepare, and install the package."""
-    environment = prepare("-r", requirements, *WHEELS, packages=packages)
-    environment.install_project(".[cpu,test]")
-    return environment
-
-
 def is_installed(environment: Environment) -> bool:
     """Return whether an environment has the package, newer than all its sources."""
     modules = environment.folder.glob("lib/python*/site-packages/usm_dlpack/_core*.so")
     installed = max((module.stat().st_mtime for module in modules), default=0.0)
     trees = [ROOT / name for name in ("bindings", "cmake", "docs/errors", "include", "python")]
     files = [ROOT / "pyproject.toml", ROOT / "CMakeLists.txt"]
+    # Folders too: their times tell of a file that is no more.
     files += [file for tree in trees for file in tree.rglob("*") if "__pycache__" not in file.parts]
-    return max(file.stat().st_mtime for file in files if file.is_file()) < installed
+    return max(file.stat().st_mtime for file in files) < installed
+
+
+def prepare_package(requirements: str, packages: dict[str, str] | None = None) -> Environment:
+    """Prepare, and install the package, unless it is there as new as these sources."""
+    environment = prepare("-r", requirements, *WHEELS, packages=packages)
+    if is_installed(environment):
+        environment.install("usm-dlpack[cpu,test]")
+    else:
+        environment.install_project(".[cpu,test]")
+    return environment
 
 
 def demo() -> int:

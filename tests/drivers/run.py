@@ -84,6 +84,8 @@ PLANS = (
         {
             "kernel": "needs a kernel: the simulated device executes none",
             "opencl": "is about OpenCL",
+            "type_checkers": "is about signatures, on any device",
+            "compile": "is about g++, likewise",
         },
         (
             ("pool-off", "*Unpooled*", "1"),

@@ -3,9 +3,10 @@
 
 ``python3 dev.py wheels`` makes the sdist and from it a wheel for each version, as pip builds for
 users; each is installed in an environment that has nothing else, and an extension is built with it.
-``python3 dev.py pythons`` (`--tests`) leaves out the version that runs it, where `dev.py test` runs
-all. It also runs tests on the oldest and the newest version, and on this one those of an editable
-install. `--extended` runs them on each, and on Python 3.14 with the wheel of the stable ABI.
+``python3 dev.py pythons`` (`--tests`) installs those of the oldest and the newest version, where it
+also runs tests, and on the newest those of an editable install; it leaves out the version that runs
+it, where `dev.py test` runs all. `--extended` does all of this for each version, and on Python 3.14
+with the wheel of the stable ABI.
 """
 
 import argparse
@@ -189,11 +190,12 @@ def main() -> int:
         if options.tests and not options.extended and OWN != NEWEST:
             interpreters.pop(OWN, None)
         for version, interpreter in interpreters.items():
-            with_tests = options.tests and (options.extended or version in (OLDEST, NEWEST))
+            installed = options.extended or not options.tests or version in (OLDEST, NEWEST)
             print(f"\n=== Python {version}", flush=True)
             environment = make_environment(f"python-{version}", interpreter)
             make_wheel(tools, environment, TAGS.get(version, TAGS[NEWEST]), sdist)
-            try_version(environment, version, with_tests)
+            if installed:
+                try_version(environment, version, options.tests)
             shutil.rmtree(environment.folder)  # it takes two gigabytes
         tools.run("twine", "check", "--strict", *DIST.iterdir())
     except RefusalError as refusal:

@@ -170,7 +170,8 @@ def test_what_a_project_asks_of_the_package_is_checked(tmp_path, components, cal
 
 
 def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path):
-    said = fail("cmake", "-S", ROOT, "-B", tmp_path, PATH=str(Path(sys.executable).parent))
+    tools = str(Path(sys.executable).parent)
+    said = fail("cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path, PATH=tools)
     assert "compiler: expected a C++17 compiler, found none that works; install g++, or " in said
 
 
