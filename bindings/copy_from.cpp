@@ -113,7 +113,10 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
   if (is_bare_usm(values)) {
     const nb::none as_it_is;
     try {
-      write(prove_memory(values, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is));
+      const proved_tensor from =
+          prove_memory(values, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is);
+      wait_for_producer(from);
+      write(from);
       return;
     } catch (const conversion_error& refusal) {
       if (refusal.code() != errc::context_not_default || !is_dpctl_memory(values)) {
@@ -133,6 +136,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
     check_same_type(from, to);
     from.queue = offered.queue;
     from.owner = take_capsule(offered.capsule, content);  // while other threads run
+    wait_for_producer(from);
     wait_for_users(written);
     write_to_usm(from, to, also);
   });

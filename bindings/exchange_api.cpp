@@ -34,9 +34,9 @@ class work_streams {
         stream.queue = source.queue();
       }
       stream.is_asked = false;
-      if (const std::optional<sycl::queue> other = source.users()->supposed()) {
-        order_behind(*other, *source.queue());
-      }
+    }
+    if (const auto other = memory_users::supposed(source.proof().structure())) {
+      order_behind(*other, queue(device_id));
     }
     lend(device_id, source.users());
   }
@@ -169,7 +169,9 @@ int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) n
     if (owned->version.major == DLPACK_MAJOR_VERSION) {
       detail::check_device_type(owned->dl_tensor.device);  // nobody orders CUDA's streams here
     }
-    *out = make_tensor(prove(std::move(owned), std::nullopt)).release().ptr();
+    nb::object made = make_tensor(prove(std::move(owned), std::nullopt));
+    suppose_dpctl(*nb::inst_ptr<tensor>(made));
+    *out = made.release().ptr();
   });
 }
 

@@ -144,6 +144,7 @@ offer offer_foreign(nb::handle array, offered_capsule offered, const requirement
     if (out.queue) {
       detail::check_context(out.proof, *out.queue);
     }
+    wait_for_producer(out);
   } else {
     out.described = described;
     out.flags = content.flags();
@@ -155,7 +156,11 @@ offer offer_foreign(nb::handle array, offered_capsule offered, const requirement
 /// Offers an object that has only the SYCL array interface.
 offer offer_memory(nb::handle array, const requirements& wanted, proved_tensor& out) {
   out = prove_memory(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none());
-  return compare(out, wanted);
+  const offer answer = compare(out, wanted);
+  if (answer == offer::made) {
+    wait_for_producer(out);
+  }
+  return answer;
 }
 
 /// Offers an array. If its own library cannot export it, but it has the SYCL array interface,

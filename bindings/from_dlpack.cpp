@@ -52,6 +52,7 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
   mark_capsule(capsule, content, capsule_state::consumed);
   nb::object copy;
   try {
+    wait_for_producer(source);
     tensor_copy made = copy_to_usm(source, id, kind, wanted.c_order);
     copy = make_tensor(
         prove(to_managed_tensor(made.described, std::move(made.memory), made.flags),
@@ -120,6 +121,7 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
              [&] { return take_capsule(offered.capsule, content); });
   new (nb::inst_ptr<tensor>(made)) tensor(std::move(proved), nullptr);
   nb::inst_mark_ready(made);
+  suppose_dpctl(*nb::inst_ptr<tensor>(made));
   return made;
 }
 

@@ -2,7 +2,10 @@
 #include "memory_users.hpp"
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 namespace usm_dlpack::python {
 namespace {
@@ -20,9 +23,16 @@ struct queue_use {
 // Never destroyed: threads may outlive the statics.
 std::mutex guard;
 auto& uses = *new std::unordered_map<sycl::queue, queue_use>;
-auto& by_address = *new std::unordered_map<const void*, std::weak_ptr<memory_users>>;
+/// The objects that know their bytes, with the lowest, by the length's position of its highest
+/// bit. So what overlaps some bytes is found without a look at all that do not.
+using places = std::set<std::pair<std::uintptr_t, memory_users*>>;
+auto& by_length = *new std::array<places, 64>;
 std::uint64_t now = 0;
 std::size_t most = few;
+
+places& places_of(std::uintptr_t length) noexcept {
+  return by_length[static_cast<std::size_t>(63 - __builtin_clzll(length))];
+}
 
 /// Whether all handles of a queue are ours. SYCL has no query for this.
 bool is_ours_alone(const sycl::queue& queue, const queue_use& use) noexcept {
@@ -89,34 +99,67 @@ queue_set take_all(queue_set& memory) noexcept {
 
 }  // namespace
 
-std::shared_ptr<memory_users> memory_users::at(const void* lowest,
-                                               std::shared_ptr<memory_users> known) {
-  const std::lock_guard<std::mutex> lock(guard);
-  if (lowest == nullptr || (known != nullptr && known->address_ != nullptr)) {
-    return known != nullptr ? known : std::make_shared<memory_users>();
-  }
-  std::weak_ptr<memory_users>& place = by_address[lowest];
-  if (known == nullptr) {
-    if (std::shared_ptr<memory_users> found = place.lock()) {
-      return found;
+template <class Function>
+void memory_users::for_each(std::uintptr_t lowest, std::uintptr_t end,
+                            const Function& function) {
+  for (std::size_t bits = 0; bits < by_length.size(); ++bits) {
+    const std::uintptr_t longest = (std::uintptr_t{2} << bits) - 1;
+    const std::uintptr_t before = lowest - std::min(lowest, longest);
+    auto place = by_length[bits].lower_bound({before + 1, nullptr});
+    for (; place != by_length[bits].end() && place->first < end; ++place) {
+      if (place->second->end_ > lowest) {
+        function(*place->second);
+      }
     }
-    known = std::make_shared<memory_users>();
   }
-  place = known;
-  known->address_ = lowest;
-  return known;
+}
+
+void memory_users::cover(const tensor_structure& bytes) {
+  if (bytes.empty) {
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(guard);
+  const bool is_first = lowest_ == end_;
+  const std::uintptr_t lowest = is_first ? bytes.lowest : std::min(lowest_, bytes.lowest);
+  const std::uintptr_t end = std::max(end_, bytes.lowest + bytes.nbytes);
+  if (lowest != lowest_ || end != end_) {
+    places_of(end - lowest).insert({lowest, this});
+    if (!is_first) {
+      places_of(end_ - lowest_).erase({lowest_, this});
+    }
+    lowest_ = lowest;
+    end_ = end;
+  }
+}
+
+void memory_users::leave_to_others() noexcept {
+  const std::lock_guard<std::mutex> lock(guard);
+  for_each(lowest_, end_, [&](memory_users& other) {
+    if (&other == this) {
+      return;
+    }
+    if (supposed_) {
+      other.supposed_ = supposed_;
+    }
+    try {
+      for (const sycl::queue& queue : queues_) {
+        if (other.queues_.insert(queue).second) {
+          uses.at(queue).memories.insert(&other.queues_);
+        }
+      }
+    } catch (...) {
+      other.is_missing_one_ = true;
+    }
+  });
+  places_of(end_ - lowest_).erase({lowest_, this});
 }
 
 memory_users::~memory_users() {
+  if (lowest_ != end_) {
+    leave_to_others();
+  }
   if (!queues_.empty()) {
     take_all(queues_);
-  }
-  if (address_ != nullptr) {
-    const std::lock_guard<std::mutex> lock(guard);
-    const auto place = by_address.find(address_);
-    if (place != by_address.end() && place->second.expired()) {
-      by_address.erase(place);
-    }
   }
 }
 
@@ -151,23 +194,29 @@ void memory_users::suppose(const sycl::queue& queue) noexcept {
   supposed_ = queue;
 }
 
-std::optional<sycl::queue> memory_users::supposed() const {
+std::optional<sycl::queue> memory_users::supposed(const tensor_structure& bytes) {
+  std::optional<sycl::queue> found;
   const std::lock_guard<std::mutex> lock(guard);
-  return supposed_;
+  for_each(bytes.lowest, bytes.lowest + bytes.nbytes,
+           [&](const memory_users& one) { found = one.supposed_ ? one.supposed_ : found; });
+  return found;
 }
 
-std::vector<sycl::queue> memory_users::besides(const std::optional<sycl::queue>& own) const {
+std::vector<sycl::queue> memory_users::of(const tensor_structure& bytes,
+                                          const std::optional<sycl::queue>& own) {
   std::vector<sycl::queue> others;
   const auto take = [&](const sycl::queue& queue) {
-    if (queue != own) {
+    if (queue != own && std::find(others.begin(), others.end(), queue) == others.end()) {
       others.push_back(queue);
     }
   };
   const std::lock_guard<std::mutex> lock(guard);
-  std::for_each(queues_.begin(), queues_.end(), take);
-  if (supposed_ && queues_.count(*supposed_) == 0) {
-    take(*supposed_);
-  }
+  for_each(bytes.lowest, bytes.lowest + bytes.nbytes, [&](const memory_users& one) {
+    std::for_each(one.queues_.begin(), one.queues_.end(), take);
+    if (one.supposed_) {
+      take(*one.supposed_);
+    }
+  });
   return others;
 }
 

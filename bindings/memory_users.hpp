@@ -15,9 +15,11 @@ namespace usm_dlpack::python {
 
 using queue_set = std::unordered_set<sycl::queue>;
 
-/// The queues that use the memory of tensors: of those with the same lowest byte, and of those
-/// that were made of them. They all share this object, also through capsules. An allocation of
-/// this package and a CUDA array have it, too, so they are freed after the work of all queues.
+/// The queues that use the memory of a tensor and of those that were made of it. They share
+/// this object, also through capsules. An allocation of this package and a CUDA array have it,
+/// too, so they are freed after the work of all queues. Other tensors of the same bytes have
+/// objects of their own. Questions are about bytes, and an object that goes leaves its queues
+/// to those whose bytes overlap.
 ///
 /// A queue is forgotten once it can have no work on the memory any more. This is so if two
 /// things hold:
@@ -34,19 +36,18 @@ class memory_users {
   memory_users& operator=(const memory_users&) = delete;
   ~memory_users();
 
-  /// The object of the tensors whose lowest byte is at an address.
-  /// @param known the object of the tensor's memory, if it has one already
-  static std::shared_ptr<memory_users> at(const void* lowest,
-                                          std::shared_ptr<memory_users> known);
-
+  /// Adds the bytes of a tensor to those that this object is about. Called for each tensor.
+  void cover(const tensor_structure& bytes);
   /// Adds a queue. Never waits for work.
   void add(const sycl::queue& queue) noexcept;
   /// Notes that a consumer which named no queue may use this one. Freeing does not wait for
   /// it, because such a consumer keeps the memory until its work is done.
   void suppose(const sycl::queue& queue) noexcept;
-  std::optional<sycl::queue> supposed() const;
-  /// All queues that use the memory, but for one.
-  std::vector<sycl::queue> besides(const std::optional<sycl::queue>& own) const;
+  /// All queues that use some bytes, but for one.
+  static std::vector<sycl::queue> of(const tensor_structure& bytes,
+                                     const std::optional<sycl::queue>& own);
+  /// The queue that consumers which named none may use, if some bytes were given to any.
+  static std::optional<sycl::queue> supposed(const tensor_structure& bytes);
   /// Waits until all queues are idle, and forgets them. Returns false if a queue may still
   /// have work, so that the memory must not be freed. @pre the GIL is not held
   bool wait() noexcept;
@@ -55,10 +56,15 @@ class memory_users {
   static queue_set all();
 
  private:
+  /// Calls a function for each object whose bytes overlap some. @pre the lock is held
+  template <class Function>
+  static void for_each(std::uintptr_t lowest, std::uintptr_t end, const Function& function);
+  void leave_to_others() noexcept;
+
   queue_set queues_;
   std::optional<sycl::queue> supposed_;
-  const void* address_ = nullptr;  ///< by which other tensors find this object
-  bool is_missing_one_ = false;    ///< a queue could not be remembered
+  std::uintptr_t lowest_ = 0, end_ = 0;  ///< equal if no bytes are known
+  bool is_missing_one_ = false;          ///< a queue could not be remembered
 };
 
 }  // namespace usm_dlpack::python

@@ -176,10 +176,13 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
                  "a failure without an error", "correct the producer");
 }
 
-/// Orders the request's queue behind the producer's.
+/// Orders the request's queue behind the producer's, or behind dpctl's if the producer names
+/// none, because the arrays of dpnp are there.
 offered_capsule ordered_for(const import_request& request, offered_capsule offered) {
-  if (request.queue && offered.queue) {
-    hand_over(*offered.queue, *request.queue);
+  if (request.queue) {
+    hand_over(
+        offered.queue ? *offered.queue : dpctl_queue(device_id(request.queue->get_device())),
+        *request.queue);
   }
   return offered;
 }
@@ -308,6 +311,9 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
   }
   exported_capsule made = ask_by_dlpack(
       method, on_host ? std::vector<nb::object>() : request.streams, request.copy);
+  if (request.queue && !on_host) {
+    offer_capsule(made.capsule, request);  // some producers take a stream and ignore it
+  }
   // A producer that took a stream is trusted to have ordered its work before that queue.
   return {std::move(made.capsule), made.took_stream ? request.queue : std::nullopt};
 }
@@ -338,7 +344,8 @@ offered_capsule offer_capsule(nb::handle capsule, const import_request& request)
   if (std::optional<sycl::queue> queue = queue_behind(content)) {
     return ordered_for(request, {nb::borrow(capsule), std::move(queue)});
   }
-  return {nb::borrow(capsule), request.queue};
+  ordered_for(request, {});
+  return {nb::borrow(capsule), request.queue};  // of which it may have been told
 }
 
 namespace {

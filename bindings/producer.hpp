@@ -39,9 +39,8 @@ struct offered_capsule {
 offered_capsule ask_producer(nb::handle x, const import_request& request);
 
 /// Offers a capsule itself. If it is of a DLPackTensor, the request's queue is ordered behind
-/// the consumer's queue that its export was given, or else behind the tensor's. The work on
-/// other memory has finished, or is ordered before the request's queue. A queue is ordered
-/// behind CUDA's legacy default stream, as for a producer that takes no stream.
+/// the consumer's queue that its export was given, or else behind the tensor's. A queue is
+/// ordered behind CUDA's legacy default stream, as for a producer that takes no stream.
 /// @throws conversion_error as `read_capsule`, and for memory of another GPU
 offered_capsule offer_capsule(nb::handle capsule, const import_request& request);
 

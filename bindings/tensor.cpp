@@ -95,11 +95,11 @@ std::optional<sycl::queue> queue_behind(const capsule_content& content) {
 
 tensor::tensor(proved_tensor content, std::shared_ptr<memory_users> users)
     : content_(std::move(content)),
-      users_(memory_users::at(
-          proof().structure().empty
-              ? nullptr
-              : reinterpret_cast<const void*>(proof().structure().lowest),
-          users != nullptr ? std::move(users) : users_behind(content_.owner))) {
+      users_(users != nullptr ? std::move(users) : users_behind(content_.owner)) {
+  if (users_ == nullptr) {
+    users_ = std::make_shared<memory_users>();
+  }
+  users_->cover(proof().structure());
   content_.described.device = {kDLOneAPI, proof().device_id()};
   if (queue()) {
     users_->add(*queue());
@@ -297,14 +297,40 @@ nb::object make_tensor(proved_tensor content, std::shared_ptr<memory_users> user
   return made;
 }
 
-void wait_for_users(const tensor& used) {
-  for (const sycl::queue& other : used.users()->besides(used.queue())) {
+namespace {
+
+void wait_for_users_of(const tensor_structure& bytes, const std::optional<sycl::queue>& own) {
+  for (const sycl::queue& other : memory_users::of(bytes, own)) {
     wait_by_event(other);
   }
 }
 
+}  // namespace
+
+void wait_for_users(const tensor& used) {
+  wait_for_users_of(used.proof().structure(), used.queue());
+}
+
+
+void suppose_dpctl(const tensor& foreign) {
+  if (!foreign.queue() && !foreign.proof().structure().empty) {
+    foreign.users()->suppose(dpctl_queue(foreign.proof().device_id()));
+  }
+}
+
+void wait_for_producer(const proved_tensor& foreign) {
+  if (foreign.is_on_host() || foreign.structure().empty) {
+    return;
+  }
+  wait_for_users_of(foreign.structure(), foreign.queue);
+  if (!foreign.queue) {
+    wait_by_event(dpctl_queue(foreign.proof.device_id()));
+  }
+}
+
 void hand_over(const tensor& used, const sycl::queue& consumer) {
-  for (const auto& producer : {used.queue(), used.users()->supposed()}) {
+  for (const auto& producer :
+       {used.queue(), memory_users::supposed(used.proof().structure())}) {
     if (producer) {
       hand_over(*producer, consumer);
     }

@@ -96,6 +96,15 @@ nb::object make_tensor(proved_tensor content, std::shared_ptr<memory_users> user
 /// @throws conversion_error `runtime_error`
 void wait_for_users(const tensor& used);
 
+/// Notes for a producer's tensor that dpctl's queue may work on it, if the producer named
+/// none.
+void suppose_dpctl(const tensor& foreign);
+
+/// Waits for what may use a producer's memory besides the queue that it names. If it names
+/// none, this includes dpctl's queue, on which the arrays of dpnp are.
+/// @throws conversion_error `runtime_error`
+void wait_for_producer(const proved_tensor& foreign);
+
 /// Orders a consumer's queue behind the tensor's, and behind dpctl's if a consumer named none.
 /// @throws conversion_error `runtime_error`
 void hand_over(const tensor& used, const sycl::queue& consumer);

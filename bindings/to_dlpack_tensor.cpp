@@ -110,8 +110,12 @@ void register_to_dlpack_tensor(guarded_module& module) {
       [](nb::handle obj, nb::handle shape, nb::handle dtype, nb::handle strides,
          nb::handle byte_offset, nb::handle queue) {
         proved_tensor proved = prove_memory(obj, shape, dtype, strides, byte_offset, queue);
-        return make_tensor(std::move(proved),
-                           is_tensor(obj) ? nb::inst_ptr<tensor>(obj)->users() : nullptr);
+        if (is_tensor(obj)) {
+          return make_tensor(std::move(proved), nb::inst_ptr<tensor>(obj)->users());
+        }
+        nb::object made = make_tensor(std::move(proved));
+        suppose_dpctl(*nb::inst_ptr<tensor>(made));
+        return made;
       },
       nb::arg("obj").none(), nb::arg("shape").none(), nb::arg("dtype").none(),
       nb::arg("strides").none(), nb::arg("byte_offset").none(), nb::arg("queue").none(),

@@ -115,8 +115,7 @@ def from_dlpack(
         ``sycl_queue``; its producer must be able to export to the host. If the place knows a queue,
         that queue must be of the default context. It becomes the tensor's ``sycl_queue``, and waits
         for the array's ``sycl_queue``. If the array has none, its ``__dlpack__`` gets the queue as
-        ``stream``. A capsule of another library names no queue: order its work
-        before the queue, or wait for it, or the values may be unfinished.
+        ``stream``, and the queue waits for that of dpctl, as for a capsule of another library.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
@@ -150,8 +149,9 @@ def from_dlpack(
     producer names by its attribute ``sycl_queue`` or by the C exchange API. Exports and copies of
     the tensor are ordered behind it. A capsule that a DLPackTensor exported without a copy names
     the ``stream`` of that export, or else the tensor's queue. If the producer names no queue, its
-    work must have finished. A capsule of CUDA memory is ordered behind CUDA's legacy default
-    stream.
+    work is taken to be on ``dpctl.get_device_cached_queue(device)``, where dpnp puts its arrays, and
+    what is on another queue must have finished. A capsule of CUDA memory is ordered behind CUDA's
+    legacy default stream.
 
     Examples
     --------

@@ -238,6 +238,28 @@ def test_a_tensor_waits_for_the_work_on_the_array_that_was_made_of_it(take, plac
     assert ((x.numpy() if found is None else found) == (BEFORE if found is None else AFTER)).all()
 
 
+class Delegating:
+    """A class of a user, which says no queue."""
+
+    def __init__(self, array: Any) -> None:
+        self.__dlpack_device__ = array.__dlpack_device__
+        self._array = array
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self._array.__dlpack__(**keywords)
+
+
+@pytest.mark.parametrize("wrap", [Delegating, lambda x: x.__dlpack__()], ids=["class", "capsule"])
+def test_an_array_behind_what_says_no_queue_is_finished(wrap, start):
+    x = XP.full(COUNT, BEFORE, dtype="f4")
+    x.sycl_queue.wait()
+    pending = start(x.sycl_queue, into=memory.as_usm_memory(x))
+    using = Waiting(lambda: usm_dlpack.from_dlpack(wrap(x)).numpy())
+    assert using.is_waiting()
+    pending.open()
+    assert (using.end() == AFTER).all()
+
+
 # --- outputs, and arguments that are overwritten
 
 

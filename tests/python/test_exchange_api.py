@@ -333,8 +333,10 @@ def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_fo
     assert [reader.seen for reader in readers] == [VALUES] * 3
 
 
-def test_the_work_stream_is_behind_a_consumer_that_named_no_queue(start):
-    x = from_dlpack(np.zeros(COUNT, np.int32), device=new_queue(in_order=True))
+@pytest.mark.parametrize("has_queue", [True, False], ids=["a queue", "no queue"])
+def test_the_work_stream_is_behind_a_consumer_that_named_no_queue(has_queue, start):
+    device = new_queue(in_order=True) if has_queue else (14, 0)
+    x = from_dlpack(np.zeros(COUNT, np.int32), device=device)
     x.__dlpack__()  # as dpnp takes it: dpctl's queue may work on it now
     queue = dpctl.get_device_cached_queue(dpctl.SyclDevice())
     pending = start(queue, into=as_usm_memory(x))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from capsules import ForeignArray, ForeignTensor
 from dpctl.memory import as_usm_memory
+from memory_sources import TypedArray, address_of, allocate
 from pending_work import PendingFill, answer_behind
 from refusals import refused
 from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor
@@ -62,6 +63,28 @@ def test_a_tensor_waits_for_who_was_given_what_an_extension_returned(ext, produc
     taken = ext.given_back(x).__dlpack__(max_version=(1, 0))
     pending = start(dpctl_queue(), into=as_usm_memory(x))
     answer_behind(pending, x.numpy)
+    del taken
+
+
+def test_an_array_that_says_no_queue_is_taken_to_be_on_that_of_dpctl(ext, queue, start):
+    memory = allocate("device", 48, queue)
+    context = queue.sycl_context
+    for array in (
+        ForeignArray(ForeignTensor(address_of(memory), shape=(12,))),
+        TypedArray(memory, syclobj=context),
+    ):
+        pending = start(dpctl_queue(), into=memory)
+        answer_behind(pending, lambda array=array: ext.rank_one(array))
+        pending = start(dpctl_queue(), into=memory)
+        answer_behind(pending, lambda array=array: ext.given_back(array))
+
+
+def test_an_array_waits_for_who_was_given_its_bytes(ext, queue, start):
+    memory = allocate("device", 48, queue)
+    x = to_dlpack_tensor(memory, dtype="f4", shape=(6,), byte_offset=24)
+    taken = x.__dlpack__(max_version=(1, 0))
+    pending = start(dpctl_queue(), into=memory)
+    answer_behind(pending, lambda: ext.rank_one(TypedArray(memory, syclobj=queue)))
     del taken
 
 

@@ -369,11 +369,39 @@ def test_every_use_waits_for_a_consumer_without_a_queue(use, queue, start):
     answer_behind(fill(start, x, exported(x)), partial(USES[use], x))
 
 
-def test_a_tensor_waits_for_another_one_of_the_same_memory(start):
+# Of COUNT elements, the first one and the number of those that a tensor is a view of.
+PARTS = {"all": (0, COUNT), "the end": (COUNT // 2, COUNT // 2), "one": (COUNT - 1, 1)}
+BESIDE = (0, 3)
+
+
+def part_of(memory: Any, first: int, count: int) -> DLPackTensor:
+    return to_dlpack_tensor(
+        memory, shape=(count,), dtype="i4", byte_offset=4 * first, queue=new_queue()
+    )
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["it", "it was until it went"])
+@pytest.mark.parametrize("read", PARTS)
+@pytest.mark.parametrize("written", PARTS)
+def test_a_tensor_waits_for_who_uses_another_one_of_its_bytes(written, read, is_gone, start):
     memory = allocate("device", 4 * COUNT, new_queue())
-    x, y = (to_dlpack_tensor(memory, dtype="i4", queue=new_queue()) for _ in range(2))
-    pending = fill(start, x, x.sycl_queue)
-    assert answer_behind(pending, y.numpy).tolist() == VALUES
+    whole = part_of(memory, 0, COUNT)
+    of_others = part_of(memory, *PARTS[written])
+    queue = exported(of_others) if is_gone else of_others.sycl_queue
+    if is_gone:
+        del of_others
+    pending = fill(start, whole, queue)
+    first, count = PARTS[read]
+    x = part_of(memory, first, count)
+    assert answer_behind(pending, x.numpy).tolist() == VALUES[first : first + count]
+
+
+def test_a_tensor_waits_for_nobody_who_uses_bytes_beside_it(start):
+    memory = allocate("device", 4 * COUNT, new_queue())
+    of_others, x = part_of(memory, *PARTS["one"]), part_of(memory, *BESIDE)
+    pending = start(exported(of_others))
+    x.wait()
+    assert pending.is_pending
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -523,6 +551,47 @@ def test_a_copy_for_a_queue_waits_for_the_queue_of_the_producer(kind, producer, 
     array = kind(pending.memory, producer)
     copied = answer_behind(pending, lambda: from_dlpack(array, copy=True, device=consumer))
     assert copied.numpy().tolist() == VALUES
+
+
+def in_a_capsule(memory: Any, queue: None) -> Any:
+    return ForeignTensor(address_of(memory), shape=(COUNT,), dtype=(0, 32, 1)).capsule()
+
+
+SAYING_NO_QUEUE = pytest.mark.parametrize(
+    "kind", [*KINDS, in_a_capsule], ids=lambda kind: kind.__name__
+)
+TAKING: dict[str, Callable[[Any], Any]] = {
+    "as it is": lambda array: from_dlpack(array).numpy(),
+    "a copy": lambda array: from_dlpack(array, copy=True).numpy(),
+    "a copy for a queue": lambda array: from_dlpack(array, copy=True, device=new_queue()).numpy(),
+}
+
+
+@SAYING_NO_QUEUE
+@pytest.mark.parametrize("way", TAKING)
+def test_an_array_that_says_no_queue_is_taken_to_be_on_that_of_dpctl(kind, way, start):
+    memory = allocate("device", 4 * COUNT, new_queue())
+    pending = start(dpctl_queue(), into=memory)
+    taken = answer_behind(pending, lambda: TAKING[way](kind(memory, None)))
+    assert taken.tolist() == VALUES
+
+
+@of_each_kind
+def test_values_that_say_no_queue_are_taken_to_be_on_that_of_dpctl(kind, start):
+    memory = allocate("device", 4 * COUNT, new_queue())
+    x = MADE["a copy"]()
+    pending = start(dpctl_queue(), into=memory)
+    answer_behind(pending, lambda: x.copy_from(kind(memory, None)))
+    assert x.numpy().tolist() == VALUES
+
+
+@SAYING_NO_QUEUE
+def test_a_queue_is_ordered_behind_that_of_dpctl_for_an_array_that_says_none(kind, consumer, start):
+    memory = allocate("device", 4 * COUNT, new_queue())
+    pending = start(dpctl_queue(), into=memory)
+    x = from_dlpack(kind(memory, None), device=consumer)
+    check_order(consumer, pending)
+    assert x.sycl_queue == consumer
 
 
 def test_a_copy_of_a_bare_capsule_waits_for_the_queue_that_it_is_for(pending):
