@@ -84,7 +84,7 @@ WITH_A_NUMBER: dict[str, Call] = {
     "any array, no USM": (
         "which_any",
         lambda a: (a.on_host,),
-        ("device_type_unsupported", "", "kDLCPU (1)"),
+        ("device_type_unsupported", "array of any type: ", "kDLCPU (1)"),
     ),
     "any object": ("which_object", lambda a: (a.longs,), "any object"),
     "not there": ("which_optional", lambda _: (None,), "a row"),
@@ -236,3 +236,27 @@ def test_a_number_that_must_be_converted_ends_the_first_round_before_the_array(e
     again = ("number_before", lambda a: (CONVERTED, a.integers), ("dtype_mismatch", ROW, "int32"))
     for call in (ALONE["behind a number"], again, again) * 2:
         check_end(end_of(ext, call, arrays), call[2])
+
+
+def test_the_reason_is_that_of_the_first_array_by_its_name_in_the_caller(ext, memory):
+    arrays = Arrays(memory)
+    _hidden = on_host = arrays.row_on_host
+    longs, ints_on_host = arrays.longs, arrays.on_host
+    calls: dict[str, Callable[[], Any]] = {
+        f"on_host ({ROW[:-2]}): device.device_type: ": lambda: ext.which_two(on_host, longs, 1.0),
+        f"longs ({ROW[:-2]}): dtype: ": lambda: ext.which_two(arrays.row, longs, 1.0),
+        f"{ROW}dtype: ": lambda: ext.which_two(arrays.row, arrays.longs, 1.0),
+        f"{ROW}device.device_type: ": lambda: ext.which_two(_hidden, longs, 1.0),
+        "ints_on_host (array of any type): device.": lambda: ext.which_any(ints_on_host, 1.0),
+    }
+    for begin, call in calls.items():
+        with pytest.raises(ConversionError) as caught:
+            call()
+        assert str(caught.value).startswith(begin)
+
+
+def test_the_name_of_an_array_may_be_that_of_a_global_variable(ext, memory):
+    variables = {1: 0, "": 0, "ext": ext, "longs": to_dlpack_tensor(memory, dtype="int64")}
+    with pytest.raises(ConversionError) as caught:
+        exec("ext.which_two(longs, longs, 1.0)", variables)
+    assert str(caught.value).startswith(f"longs ({ROW[:-2]}): dtype: ")

@@ -36,6 +36,17 @@ inline void raise_interrupt(const nb::python_error& dropped) noexcept {
   }
 }
 
+/// The error of the first argument that has one, which is raised: a function may take its last
+/// argument first.
+struct kept_error {
+  const nb::detail::cleanup_list* call = nullptr;  ///< tells calls apart
+  std::optional<nb::python_error>* error = nullptr;
+};
+inline kept_error& first_error() noexcept {
+  thread_local kept_error first;
+  return first;
+}
+
 /// What a caster keeps of an argument until the function takes it: a value, nothing for None,
 /// or an error.
 template <class Value>
@@ -69,6 +80,9 @@ class kept_argument {
     if (error_) {
       raise_interrupt(*error_);
     }
+    if (first_error().error == &error_) {
+      first_error() = {};
+    }
   }
 
   /// Does what `from_python` of a caster must do.
@@ -96,6 +110,10 @@ class kept_argument {
       leaves_error_ = is_cast(flags);
       if (!leaves_error_) {
         error_.emplace();
+        call_ = call;
+        if (kept_error& first = first_error(); first.error == nullptr || first.call != call) {
+          first = {call, &error_};
+        }
       }
     }
     return is_argument;
@@ -106,7 +124,9 @@ class kept_argument {
  private:
   void check() {
     if (error_) {
-      throw nb::python_error(*std::exchange(error_, std::nullopt));
+      const kept_error& first = first_error();
+      auto& raised = first.call == call_ && *first.error ? *first.error : error_;
+      throw nb::python_error(*std::exchange(raised, std::nullopt));
     }
   }
   Value& get() {
@@ -119,6 +139,7 @@ class kept_argument {
 
   bool leaves_error_ = false;
   std::optional<nb::python_error> error_;
+  const nb::detail::cleanup_list* call_ = nullptr;
 };
 
 }  // namespace usm_dlpack::detail

@@ -125,22 +125,53 @@ inline python_exception exception_of(const conversion_error& refused) {
   return python_exception();
 }
 
-/// The Python exception of a refused argument. Its text begins with what the function takes,
-/// because neither nanobind nor pybind11 tells the names of the function and the argument. If
-/// the view is mutable, it warns of what a remedy that copies would lose.
-template <class View>
-python_exception refusal_of_parameter(python_exception refused) {
-  const char* const kept =
-      has_const_elements<View>
-          ? ""
-          : "; the function may write to it, so keep a copy that you pass";
+/// The name of a variable of the calling Python code that holds an object; null for none.
+/// Names that begin with `_` do not count: an interactive shell has such ones for results.
+/// Before Python 3.13, a function that goes on after this keeps its variables until it
+/// returns.
+inline python_object name_in_caller(PyObject* object) {
+  auto* const frame = reinterpret_cast<PyObject*>(PyEval_GetFrame());
+  const python_object variables(frame == nullptr ? nullptr
+                                                 : PyObject_GetAttrString(frame, "f_locals"));
+  const python_object items(variables ? PyMapping_Items(variables.get()) : nullptr);
+  const Py_ssize_t count = items ? PyList_Size(items.get()) : 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* const item = PyList_GetItem(items.get(), i);
+    PyObject* const name = PyTuple_GetItem(item, 0);
+    if (PyTuple_GetItem(item, 1) == object && PyUnicode_Check(name) != 0 &&
+        PyUnicode_GetLength(name) > 0 && PyUnicode_ReadChar(name, 0) != '_') {
+      return borrow(name);
+    }
+  }
+  PyErr_Clear();
+  return nullptr;
+}
+
+/// The Python exception of a refused argument. Its text begins with the caller's name of the
+/// array, because neither nanobind nor pybind11 tells the names of the function and the
+/// argument, and with what the function takes.
+inline python_exception refusal_of_parameter(python_exception refused, PyObject* object,
+                                             const char* wanted, const char* end) {
+  const python_object name = name_in_caller(object);
   const python_object text = checked(
-      PyUnicode_FromFormat("%s: %S%s", view_text<View>.characters, refused.value(), kept));
+      name ? PyUnicode_FromFormat("%U (%s): %S%s", name.get(), wanted, refused.value(), end)
+           : PyUnicode_FromFormat("%s: %S%s", wanted, refused.value(), end));
   const python_object arguments = checked(PyTuple_Pack(1, text.get()));
   if (PyObject_SetAttrString(refused.value(), "args", arguments.get()) != 0) {
     throw python_exception();
   }
   return refused;
+}
+
+/// The same for a view. If it is mutable, the text warns of what a remedy that copies would
+/// lose.
+template <class View>
+python_exception refusal_of_parameter(python_exception refused, PyObject* object) {
+  return refusal_of_parameter(
+      std::move(refused), object, view_text<View>.characters,
+      has_const_elements<View>
+          ? ""
+          : "; the function may write to it, so keep a copy that you pass");
 }
 
 /// Imports an argument for a view: compares it with the view's type, and proves it.
@@ -160,7 +191,7 @@ bool take_array(PyObject* object, const Leaves& leaves, const Use& use) {
   }
   if (array.refusal()) {
     leaves(fit::type);
-    throw refusal_of_parameter<View>(*array.refusal());
+    throw refusal_of_parameter<View>(*array.refusal(), object);
   }
   try {
     use(array.template view<View>(), array);
@@ -169,7 +200,7 @@ bool take_array(PyObject* object, const Leaves& leaves, const Use& use) {
         leaves(is_of_type(refused.code()) ? fit::dtype_and_rank : fit::type)) {
       return false;
     }
-    throw refusal_of_parameter<View>(exception_of(refused));
+    throw refusal_of_parameter<View>(exception_of(refused), object);
   }
   leaves(fit::type);
   return true;
@@ -185,7 +216,7 @@ bool take_any(PyObject* object, const Note& note, const Use& use) {
   }
   note();
   if (array.refusal()) {
-    throw *array.refusal();
+    throw refusal_of_parameter(*array.refusal(), object, "array of any type", "");
   }
   use(array);
   return true;
