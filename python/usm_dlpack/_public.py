@@ -149,7 +149,7 @@ def from_dlpack(
     producer names by its attribute ``sycl_queue`` or by the C exchange API. Exports and copies of
     the tensor are ordered behind it. A capsule that a DLPackTensor exported without a copy names
     the ``stream`` of that export, or else the tensor's queue. If the producer names no queue, its
-    work is taken to be on ``dpctl.get_device_cached_queue(device)``, where dpnp puts its arrays, and
+    work is taken to be on ``dpctl.get_device_cached_queue(device)``, where dpnp puts its arrays;
     what is on another queue must have finished. A capsule of CUDA memory is ordered behind CUDA's
     legacy default stream.
 
