@@ -130,7 +130,7 @@ def test_other_code_stands_in_a_file_that_is_built_or_run():
     )
     for page in guide.PAGES:
         for language, block in guide.blocks_of(page):
-            built = page in REFUSED_CPP or block in (PROGRAM, PROGRAM_LISTS, EXTENSION_LISTS)
+            built = page in REFUSED_CPP or block in BUILT
             if language in ("cpp", "cmake", "sh") and not built:
                 assert lines_of(block) in sources, (page, block)
 
@@ -146,6 +146,28 @@ BUILD_PROGRAM, RUN, BUILD_EXTENSION, INSTALL, USE, COMPILE, SANITIZE = texts("ho
 PROGRAM_LISTS, EXTENSION_LISTS, _ = texts("how-to/cmake", "cmake")
 (PROGRAM,) = texts("how-to/cmake", "cpp")
 (PRINTED,) = texts("how-to/cmake", "text")
+(WITH_VIEWS,) = [text for text in texts("how-to/kernels", "cpp") if "with_views =" in text]
+(BY_VALUE,) = [text for text in texts("how-to/kernels", "cpp") if "MDSPAN_FOLDER" in text]
+(BY_VALUE_LISTS,) = texts("how-to/kernels", "cmake")
+
+
+BUILT = (PROGRAM, PROGRAM_LISTS, EXTENSION_LISTS, BY_VALUE, BY_VALUE_LISTS)
+# In the program: a layout of the namespace `Experimental`, and views that kernels get by value.
+VIEWS = """
+static_assert(sizeof(Kokkos::Experimental::layout_right_padded<8>) == 1);
+int main() {
+  sycl::queue queue(usm_dlpack::root_device(0));
+  usm_dlpack::usm_array<usm_dlpack::shared_mdspan<strided_matrix>> made(
+      queue, strided_matrix::mapping_type(Kokkos::dextents<int, 2>(2, 2), std::array{3, 1}));
+  for (int k = 0; k < 5; ++k) {
+    made.data()[k] = k;
+  }
+  twice(queue, strided_matrix(made.data(), made.view().mapping()));
+  for (int k = 0; k < 5; ++k) {
+    std::printf("%g ", made.data()[k]);
+  }
+}
+"""
 
 
 def project_of(folder: Path, lists: str, source: str, text: str) -> Path:
@@ -177,6 +199,25 @@ def test_the_program_of_the_page_on_cmake_builds_with_the_package_a_prefix_and_w
     for sanitize, flag in ((SANITIZE, "-fsanitize=address"), ("", "")):
         shell(COMPILE.replace("g++", f"g++ {flag}"), project)
         assert shell(sanitize + RUN.replace("build/", "./"), project).stdout == PRINTED
+
+
+@pytest.mark.extended
+def test_a_kernel_gets_a_view_by_value_in_a_program_of_cmake_and_without(tmp_path):
+    includes = PROGRAM[: PROGRAM.index("const ")]
+    source = includes + WITH_VIEWS + BY_VALUE + VIEWS
+    project = project_of(tmp_path / "views", PROGRAM_LISTS + BY_VALUE_LISTS, "program.cpp", source)
+    shell(BUILD_PROGRAM, project)
+    folder = '-DMDSPAN_FOLDER="\\"$third_party/mdspan\\""'
+    shell(COMPILE.replace("-std", f"{folder} -std"), project)
+    for run in (RUN, RUN.replace("build/", "./")):
+        assert shell(run, project).stdout == "0 2 2 6 8 "
+
+
+@pytest.mark.extended
+def test_an_extension_is_compiled_without_cmake_as_the_page_says(tmp_path, project_root):
+    shutil.copy(project_root / "examples/pybind11/extension.cpp", tmp_path / "program.cpp")
+    flags = "-shared -fPIC -fvisibility=hidden $(python -m pybind11 --includes)"
+    assert shell(COMPILE.replace("g++", f"g++ {flags}"), tmp_path).stderr == ""
 
 
 @pytest.mark.extended

@@ -49,6 +49,21 @@ const usm_dlpack::kernel_source scales(R"(
   SCALE(scale_double, double)
 )");
 
+const char* const with_views = R"(
+  #include <sycl/sycl.hpp>
+  #include <mdspan/mdspan.hpp>  // after it
+  namespace experimental = sycl::ext::oneapi::experimental;
+  using matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>, Kokkos::layout_stride>;
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<2>))
+  void twice(matrix x) {
+    const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<2>();
+    const int i = item.get_global_id(0), j = item.get_global_id(1);
+    if (j < x.extent(1)) { x(i, j) *= 2; }
+  }
+)";
+
+using strided_matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>, Kokkos::layout_stride>;
+
 template <class Element>
 bool scale_if(const char* kernel, double factor, const usm_dlpack::any_view& x) {
   if (!usm_dlpack::same_data_type(x.dtype(), usm_dlpack::data_type_v<Element>)) {
