@@ -1092,6 +1092,12 @@ def test_what_can_never_be_right_does_not_compile(folder):
         "fewer, of which an nb::ndarray does not say whether they are padded",
         "padded ones of fewer than 8 bits",
     ]
+    remedies = re.findall(r"deleted function .*\n(?:.*\n)*?.* = delete;  // (.*)", done.stderr)
+    assert sorted(remedies) == [
+        "keep the any_view in a variable",
+        *["move or share it"] * 6,
+        *["std::move it, or share it by a std::shared_ptr"] * 2,
+    ]
 
 
 def test_signatures_say_what_is_taken(ext):

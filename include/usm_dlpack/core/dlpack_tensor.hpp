@@ -55,7 +55,7 @@ class dlpack_tensor {
     return tensor;
   }
   /// Deleted: the arrays would be destroyed with the temporary.
-  DLTensor get() const&& = delete;
+  DLTensor get() const&& = delete;  // keep the wrapper in a variable
 
  private:
   static std::int64_t* pointer_to(const array_type& values) noexcept {

@@ -127,6 +127,28 @@ inline constexpr bool
                                         decltype(std::declval<const Owner&>().dec_ref())>> =
         true;
 
+template <class Owner, class = void>
+inline constexpr bool is_callable = false;
+template <class Owner>
+inline constexpr bool is_callable<Owner, std::void_t<decltype(&Owner::operator())>> = true;
+
+template <class Owner, class Result, class T>
+void call_with_pointer(Result (Owner::*)(T*) const);
+/// Whether a type is a lambda that takes a pointer: a lambda with captures is not assignable.
+template <class Owner, class = void>
+inline constexpr bool is_deleter = false;
+template <class Owner>
+inline constexpr bool
+    is_deleter<Owner, std::void_t<decltype(detail::call_with_pointer(&Owner::operator()))>> =
+        !std::is_move_assignable_v<Owner>;
+
+/// Whether an owner is a pointer, a function without captures that own, or a deleter. Nothing
+/// calls an owner; other lambdas may keep the memory by their captures.
+template <class Owner>
+inline constexpr bool is_pointer_or_function =
+    std::is_pointer_v<Owner> || is_deleter<Owner> ||
+    (is_callable<Owner> && std::is_trivially_destructible_v<Owner>);
+
 /// Makes a managed tensor of either struct. Moves the owner last: if anything else fails, it
 /// is untouched.
 template <class Managed, class Owner>
@@ -134,6 +156,9 @@ auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
   static_assert(!is_python_handle<std::decay_t<Owner>>,
                 "owner: expected one that any thread may destroy, found a Python handle, "
                 "which needs the GIL; pass usm_dlpack::python_owner(object)");
+  static_assert(!is_pointer_or_function<std::decay_t<Owner>>,
+                "owner: expected an object that keeps the memory, found a pointer or a "
+                "function, which nothing calls; pass std::shared_ptr<void>(pointer, deleter)");
   using block_type = managed_block<Managed, std::decay_t<Owner>>;
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   check_flags(flags, "clear the bits that DLPack 1.3 does not define");
@@ -192,6 +217,10 @@ template <class View, class Owner, class = detail::required_view<View>>
   return usm_dlpack::to_managed_tensor(tensor.get(), std::forward<Owner>(owner),
                                        detail::flags_of<View>());
 }
+
+/// Refuses at compile time a view without an owner of its memory.
+template <class View, class Place, std::enable_if_t<detail::is_view<View>, int> = 0>
+managed_tensor to_managed_tensor(const View&, const Place&) = delete;  // add its owner
 
 /// Makes a legacy managed tensor, which cannot be read-only, from a view.
 /// @throws conversion_error also `read_only` for const elements

@@ -127,6 +127,8 @@ struct type_caster<usm_dlpack::owned_view<View>>
     });
   }
 
+  template <class T>
+  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // move or share it
   static handle from_cpp(usm_dlpack::owned_view<View>&& value, rv_policy,
                          cleanup_list*) noexcept {
     return usm_dlpack::detail::to_python(std::move(value));
@@ -151,6 +153,8 @@ struct type_caster<usm_dlpack::any_view>
     });
   }
 
+  template <class T>
+  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // move or share it
   static handle from_cpp(usm_dlpack::any_view&& value, rv_policy, cleanup_list*) noexcept {
     return usm_dlpack::detail::to_python(std::move(value));
   }
@@ -174,6 +178,8 @@ struct type_caster<usm_dlpack::usm_array<View>> {
     return false;
   }
 
+  template <class T>
+  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // move or share it
   static handle from_cpp(array&& value, rv_policy, cleanup_list*) noexcept {
     return usm_dlpack::detail::to_python(std::move(value));
   }

@@ -92,6 +92,8 @@ class type_caster<usm_dlpack::owned_view<View>>
     });
   }
 
+  template <class T>
+  static handle cast(const T&, return_value_policy, handle) = delete;  // move or share it
   static handle cast(usm_dlpack::owned_view<View>&& value, return_value_policy, handle) {
     return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
   }
@@ -113,6 +115,8 @@ class type_caster<usm_dlpack::any_view>
     });
   }
 
+  template <class T>
+  static handle cast(const T&, return_value_policy, handle) = delete;  // move or share it
   static handle cast(usm_dlpack::any_view&& value, return_value_policy, handle) {
     return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
   }
@@ -134,6 +138,8 @@ class type_caster<usm_dlpack::usm_array<View>> {
     return false;
   }
 
+  template <class T>
+  static handle cast(const T&, return_value_policy, handle) = delete;  // move or share it
   static handle cast(array&& value, return_value_policy, handle) {
     return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
   }

@@ -57,6 +57,11 @@ class any_view {
   any_view(const usm_allocation& proof, const sycl::queue& queue, managed_tensor managed)
       : proof_(proof), queue_(queue), managed_(std::move(managed)) {}
 
+  any_view(any_view&&) = default;
+  any_view& operator=(any_view&&) = default;
+  any_view(const any_view&) = delete;  // std::move it, or share it by a std::shared_ptr
+  any_view& operator=(const any_view&) = delete;
+
   DLDataType dtype() const noexcept { return managed_->dl_tensor.dtype; }
   std::int32_t ndim() const noexcept { return managed_->dl_tensor.ndim; }
   /// Extents, in elements.
@@ -90,7 +95,7 @@ class any_view {
     return detail::make_view_of_array<View>(tensor, proof_.structure(), storage);
   }
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
-  View as() const&& = delete;
+  View as() const&& = delete;  // keep the any_view in a variable
   /// The array as an `owned_view`, which takes the memory over.
   /// @throws conversion_error likewise; this is then untouched
   template <class Owned, std::enable_if_t<detail::is_owned_view<Owned>, int> = 0>

@@ -111,6 +111,11 @@ class owned_view {
     }
   }
 
+  owned_view(owned_view&&) = default;
+  owned_view& operator=(owned_view&&) = default;
+  owned_view(const owned_view&) = delete;  // std::move it, or share it by a std::shared_ptr
+  owned_view& operator=(const owned_view&) = delete;
+
   const View& view() const noexcept { return view_; }
   /// The queue that may still work on the memory. If a parameter's array knows none, its work
   /// has finished, and this is an in-order queue of the package on the array's root device,

@@ -212,6 +212,13 @@ class usm_array {
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
       : usm_array(checked_kind(kind), queue, shape) {}
 
+  /// Refuses at compile time other arguments.
+  template <class Any, class Shape, class... Rest,
+            std::enable_if_t<!std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
+  usm_array(const Any&, const Shape&, const Rest&...) = delete;  // pass queue, View's extents
+
+  usm_array(const usm_array&) = delete;  // std::move it, or share it by a std::shared_ptr
+  usm_array& operator=(const usm_array&) = delete;
   usm_array(usm_array&&) noexcept = default;
   /// Frees the old memory last: while that waits, other threads may look at this array.
   usm_array& operator=(usm_array&& other) noexcept {
@@ -225,7 +232,7 @@ class usm_array {
 
   /// The elements; must not outlive the array or its managed tensor.
   View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }
-  View view() const&& = delete;
+  View view() const&& = delete;  // keep the array in a variable
   /// Address of the memory; not null for an empty array.
   element_type* data() const noexcept { return static_cast<element_type*>(block_.get()); }
   /// Bytes of the elements and the gaps between them; 0 for an empty array.
@@ -314,9 +321,16 @@ template <class View>
   return usm_dlpack::to_managed_tensor(array.view(), device, std::move(array));
 }
 
+/// Refuses at compile time an array that is not given away, or with a place, which it knows.
+template <class View, class... Place>
+void to_managed_tensor(const usm_array<View>&, const Place&...) = delete;  // std::move(array)
+/// Refuses at compile time an array in place of its view.
+template <class View, class... Place>
+void to_dlpack_tensor(const usm_array<View>&, const Place&...) = delete;  // pass array.view()
+
 /// Refuses at compile time an array that is not given away.
 template <class View>
-managed_tensor to_managed_tensor(const usm_array<View>&) = delete;  // use std::move(array)
+void to_legacy_managed_tensor(const usm_array<View>&) = delete;  // use std::move(array)
 
 /// Makes a legacy managed tensor that owns the array. It cannot declare padded elements.
 /// @throws conversion_error also `dtype_unsupported`

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A Python handle, as nanobind and pybind11 have it, is refused as an owner: the deleter would
-// drop its reference on any thread, without the GIL.
+// drop its reference on any thread, without the GIL. So are a pointer, which owns nothing, a
+// deleter, which nothing would call, and no owner.
 //
 // clang-format off
 // expect: owner: expected one that any thread may destroy, found a Python handle
 // expect: pass .*usm_dlpack::python_owner\(object\)
+// expect: owner: expected an object that keeps the memory, found a pointer or a
+// expect: function, which nothing calls; pass std::shared_ptr<void>\(pointer, deleter\)
+// expect[gcc]: = delete;  // add its owner
+// expect[clang]: deleted function .*to_managed_tensor
 // clang-format on
+#include <mdspan_under_test.hpp>
+
 #include <usm_dlpack/core/managed.hpp>
+
+#include <cstdlib>
+#include <memory>
 
 struct python_handle {
   void* ptr() const;
@@ -25,8 +35,13 @@ struct python_owner {
 
 #if defined(USM_DLPACK_FIXED)
 using owner_type = python_owner;
+inline const std::shared_ptr<void> shared(std::malloc(24), std::free);
+inline const auto& pointer = shared;
+inline const auto& deleter = shared;
 #else
 using owner_type = python_object;
+inline void* const pointer = std::malloc(24);
+inline const auto deleter = [](void* memory) { std::free(memory); };
 #endif
 
 auto share(const DLTensor& tensor, const python_object& self) {
@@ -34,4 +49,17 @@ auto share(const DLTensor& tensor, const python_object& self) {
 }
 auto share_legacy(const DLTensor& tensor, const python_object& self) {
   return usm_dlpack::to_legacy_managed_tensor(tensor, owner_type(self));
+}
+auto share_pointer(const DLTensor& tensor) {
+  return usm_dlpack::to_managed_tensor(tensor, pointer);
+}
+auto share_deleter(const DLTensor& tensor) {
+  return usm_dlpack::to_legacy_managed_tensor(tensor, deleter);
+}
+auto share_alone(md::mdspan<float, md::dextents<int, 2>> view) {
+#if defined(USM_DLPACK_FIXED)
+  return usm_dlpack::to_managed_tensor(view, DLDevice{kDLOneAPI, 0}, shared);
+#else
+  return usm_dlpack::to_managed_tensor(view, DLDevice{kDLOneAPI, 0});
+#endif
 }

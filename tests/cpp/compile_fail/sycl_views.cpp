@@ -4,8 +4,9 @@
 // elements, pointers to tensors, numbers among the views of `check_queue`, other extents of a
 // launch than one to three integers, its arguments that are pointers, views with strides,
 // tensors or containers of arrays, a view in place of extents, a queue in place of a device,
-// an array that is not given away, and managed tensors that are not dereferenced are refused
-// when they are compiled. A section without a name is warned of.
+// an array that is not given away, is copied, is made of other arguments, is a temporary or
+// stands for its view, a device in place of a queue, and managed tensors that are not
+// dereferenced are refused when they are compiled. A section without a name is warned of.
 //
 // clang-format off
 // expect: access: expected device code, found host code;
@@ -41,6 +42,17 @@
 // expect: deleted function .*to_managed_tensor
 // expect[gcc]: deleted function .*validate.*unique_ptr
 // expect[gcc]: deleted function .*to_mdspan.*unique_ptr
+// expect[gcc]: = delete;  // std::move\(array\)
+// expect[gcc]: = delete;  // use std::move\(array\)
+// expect[gcc]: = delete;  // std::move it, or share it by a std::shared_ptr
+// expect[gcc]: = delete;  // pass queue, View's extents
+// expect[gcc]: = delete;  // keep the array in a variable
+// expect[gcc]: = delete;  // pass array.view\(\)
+// expect[gcc]: = delete;  // pass the queue
+// expect[clang]: deleted function .*to_legacy_managed_tensor
+// expect[clang]: deleted constructor of
+// expect[clang]: deleted (member )?function .*view
+// expect[clang]: deleted function .*to_dlpack_tensor
 // clang-format on
 #include <mdspan_under_test.hpp>
 
@@ -69,6 +81,9 @@ using passed = view;
 const view& argument_of(const DLTensor&, const view& x) { return x; }
 auto extents_of(const view& x) { return x.extents(); }
 usm_dlpack::usm_array<view>&& given(usm_dlpack::usm_array<view>& x) { return std::move(x); }
+const view exported(const usm_dlpack::usm_array<view>& x) { return x.view(); }
+const auto& place_of(const sycl::queue& queue) { return queue; }
+using extents_of_array = md::dextents<int, 1>;
 const DLManagedTensorVersioned& of_managed(const usm_dlpack::managed_tensor& x) { return *x; }
 DLDevice device_of(const view& x, const sycl::queue& queue) {
   return usm_dlpack::to_dlpack_tensor(x, queue).device();
@@ -88,6 +103,9 @@ using passed = std::optional<view>;
 const DLTensor& argument_of(const DLTensor& tensor, const view&) { return tensor; }
 const view& extents_of(const view& x) { return x; }
 usm_dlpack::usm_array<view>& given(usm_dlpack::usm_array<view>& x) { return x; }
+const auto& exported(const usm_dlpack::usm_array<view>& x) { return x; }
+sycl::device place_of(const sycl::queue& queue) { return queue.get_device(); }
+using extents_of_array = md::dextents<int, 2>;
 const usm_dlpack::managed_tensor& of_managed(const usm_dlpack::managed_tensor& x) { return x; }
 const sycl::queue& device_of(const view&, const sycl::queue& queue) { return queue; }
 #endif
@@ -132,6 +150,26 @@ void launch_without_extents(const usm_dlpack::kernel_source& kernels, const sycl
   kernels.launch(queue, "of", extents_of(x), x);
 }
 auto give(usm_dlpack::usm_array<view>& x) { return usm_dlpack::to_managed_tensor(given(x)); }
+auto give_legacy(usm_dlpack::usm_array<view>& x) {
+  return usm_dlpack::to_legacy_managed_tensor(given(x));
+}
+usm_dlpack::usm_array<view> pass(usm_dlpack::usm_array<view>& x) { return given(x); }
+usm_dlpack::usm_array<view> make(const sycl::queue& queue) {
+  return {queue, extents_of_array()};
+}
+auto view_of(usm_dlpack::usm_array<view>& x) {
+#if defined(USM_DLPACK_FIXED)
+  return x.view();
+#else
+  return std::move(x).view();
+#endif
+}
+auto export_array(const usm_dlpack::usm_array<view>& x, const sycl::queue& queue) {
+  return usm_dlpack::to_dlpack_tensor(exported(x), queue);
+}
+auto export_view(const view& x, const sycl::queue& queue) {
+  return usm_dlpack::to_dlpack_tensor(x, place_of(queue));
+}
 auto validated(const usm_dlpack::managed_tensor& x) {
   return usm_dlpack::validate(of_managed(x));
 }

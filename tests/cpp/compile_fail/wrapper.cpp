@@ -4,6 +4,7 @@
 // result that is dropped is remarked upon.
 //
 // expect[gcc]: use of deleted function .*get\(\) const
+// expect[gcc]: = delete;  // keep the wrapper in a variable
 // expect[clang]: call to deleted (member )?function 'get'
 // expect[gcc]: ignoring return value of .*get\(\).*nodiscard.*
 // expect[clang]: ignoring return value of function declared with 'nodiscard' attribute
