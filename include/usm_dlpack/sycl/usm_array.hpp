@@ -231,7 +231,11 @@ class usm_array {
   }
 
   /// The elements; must not outlive the array or its managed tensor.
-  View view() const& USM_DLPACK_LIFETIMEBOUND { return View(data(), mapping_); }
+  /// @throws conversion_error `data_null` if the array was moved from
+  View view() const& USM_DLPACK_LIFETIMEBOUND {
+    detail::check_not_moved_from(*this);
+    return View(data(), mapping_);
+  }
   View view() const&& = delete;  // keep the array in a variable
   /// Address of the memory; not null for an empty array.
   element_type* data() const noexcept { return static_cast<element_type*>(block_.get()); }
@@ -316,7 +320,6 @@ managed_tensor to_managed_tensor(const View&, const sycl::queue&, Owner&&) {
 ///         tensor; the array is then untouched
 template <class View>
 [[nodiscard]] managed_tensor to_managed_tensor(usm_array<View>&& array) {
-  detail::check_not_moved_from(array);
   const DLDevice device{kDLOneAPI, array.device_id()};
   return usm_dlpack::to_managed_tensor(array.view(), device, std::move(array));
 }
@@ -336,7 +339,6 @@ void to_legacy_managed_tensor(const usm_array<View>&) = delete;  // use std::mov
 /// @throws conversion_error also `dtype_unsupported`
 template <class View>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(usm_array<View>&& array) {
-  detail::check_not_moved_from(array);
   const DLDevice device{kDLOneAPI, array.device_id()};
   return usm_dlpack::to_legacy_managed_tensor(array.view(), device, std::move(array));
 }

@@ -128,9 +128,11 @@ inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
   if (!wanted.usm_types.contains(kind)) {
     const std::string names = names_of(wanted.usm_types, known_kinds);
     const std::string first = names.substr(0, names.find(' '));
-    refuse(errc::usm_type_not_accepted, "data", (names.empty() ? "no" : names) + " USM",
+    refuse(errc::usm_type_not_accepted, "data",
+           names.empty() ? "no USM: usm_types has no kind, or not that of the view's type"
+                         : names + " USM",
            std::string(usm_dlpack::to_string(kind)) + " USM",
-           names.empty() ? "accept a kind of USM"
+           names.empty() ? "add the kind to usm_types"
                          : "copy the array to " + first +
                                " USM, in Python by usm_dlpack.from_dlpack(x, usm_type=\"" +
                                first + "\")");

@@ -102,7 +102,8 @@ TEST(UsmMdspan, WhatTheTensorMustBeIsAskedForWithTheView) {
   // The type names a kind that the caller does not take.
   using shared_view = shared_mdspan<view>;
   EXPECT_REFUSAL(to_mdspan<shared_view>(shared.tensor, wanted), errc::usm_type_not_accepted,
-                 "data", "no USM", "shared USM");
+                 "data", "no USM: usm_types has no kind, or not that of the view's type",
+                 "shared USM", "add the kind to usm_types");
   wanted.usm_types.insert(alloc::shared);
   EXPECT_EQ(to_mdspan<view>(shared.tensor, wanted).data_handle(), shared.memory.as<float>());
   EXPECT_EQ(to_mdspan<shared_view>(shared.tensor, wanted).extent(1), 6);
