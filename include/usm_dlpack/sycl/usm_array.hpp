@@ -214,7 +214,9 @@ class usm_array {
 
   /// Refuses at compile time other arguments.
   template <class Any, class Shape, class... Rest,
-            std::enable_if_t<!std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
+            std::enable_if_t<sizeof...(Rest) != 0 ||
+                                 !std::is_constructible_v<mapping_type, const Shape&>,
+                             int> = 0>
   usm_array(const Any&, const Shape&, const Rest&...) = delete;  // pass queue, View's extents
 
   usm_array(const usm_array&) = delete;  // std::move it, or share it by a std::shared_ptr

@@ -46,6 +46,7 @@
 // expect[gcc]: = delete;  // use std::move\(array\)
 // expect[gcc]: = delete;  // std::move it, or share it by a std::shared_ptr
 // expect[gcc]: = delete;  // pass queue, View's extents
+// expect[gcc]: usm_array\(const Any&.*Rest = \{sycl::.*alloc\}
 // expect[gcc]: = delete;  // keep the array in a variable
 // expect[gcc]: = delete;  // pass array.view\(\)
 // expect[gcc]: = delete;  // pass the queue
@@ -84,6 +85,7 @@ usm_dlpack::usm_array<view>&& given(usm_dlpack::usm_array<view>& x) { return std
 const view exported(const usm_dlpack::usm_array<view>& x) { return x.view(); }
 const auto& place_of(const sycl::queue& queue) { return queue; }
 using extents_of_array = md::dextents<int, 1>;
+using array_of_a_kind = view;
 const DLManagedTensorVersioned& of_managed(const usm_dlpack::managed_tensor& x) { return *x; }
 DLDevice device_of(const view& x, const sycl::queue& queue) {
   return usm_dlpack::to_dlpack_tensor(x, queue).device();
@@ -106,6 +108,7 @@ usm_dlpack::usm_array<view>& given(usm_dlpack::usm_array<view>& x) { return x; }
 const auto& exported(const usm_dlpack::usm_array<view>& x) { return x; }
 sycl::device place_of(const sycl::queue& queue) { return queue.get_device(); }
 using extents_of_array = md::dextents<int, 2>;
+using array_of_a_kind = device_mdspan<view>;
 const usm_dlpack::managed_tensor& of_managed(const usm_dlpack::managed_tensor& x) { return x; }
 const sycl::queue& device_of(const view&, const sycl::queue& queue) { return queue; }
 #endif
@@ -156,6 +159,10 @@ auto give_legacy(usm_dlpack::usm_array<view>& x) {
 usm_dlpack::usm_array<view> pass(usm_dlpack::usm_array<view>& x) { return given(x); }
 usm_dlpack::usm_array<view> make(const sycl::queue& queue) {
   return {queue, extents_of_array()};
+}
+auto make_shared(const sycl::queue& queue) {
+  const md::dextents<int, 1> extents(4);
+  return usm_dlpack::usm_array<array_of_a_kind>(queue, extents, sycl::usm::alloc::shared);
 }
 auto view_of(usm_dlpack::usm_array<view>& x) {
 #if defined(USM_DLPACK_FIXED)
