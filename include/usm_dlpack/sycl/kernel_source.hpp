@@ -10,6 +10,7 @@
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/kernel_signature.hpp>
 #include <usm_dlpack/sycl/ordered_section.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
@@ -193,6 +194,11 @@ sycl::nd_range<Dimensions> divide(sycl::range<Dimensions> items, std::size_t siz
 }
 
 template <int Dimensions>
+constexpr int dimensions_of(const sycl::nd_range<Dimensions>&) {
+  return Dimensions;
+}
+
+template <int Dimensions>
 bool has_no_items(const sycl::nd_range<Dimensions>& range) {
   const sycl::range<Dimensions> items = range.get_global_range();
   bool found = false;
@@ -231,13 +237,18 @@ class kernel_source {
   /// as its view by `by_value(x)`; then the build options name the folders of the headers. A
   /// view with strides is passed only by `by_value`, because its pointer does not tell them.
   ///
-  /// Any other argument is passed as it is, and must have exactly the type of its parameter
-  /// (`int` is not `long`): OpenCL refuses another size, or an array in place of a value, but
-  /// nothing detects another type of the same size. A pointer does not compile, because
-  /// nothing could check or order its memory: launch in an `ordered_section` of the arrays.
+  /// Any other argument is passed as it is, and must have the type of its parameter (`int` is
+  /// not `long`). A pointer does not compile, because nothing could check or order its memory:
+  /// launch in an `ordered_section` of the arrays.
+  ///
+  /// Types are checked for each parameter that the source spells as `[const] type [*] name`,
+  /// with an arithmetic type of the language or like `std::int64_t`, or `sycl::half`. Nothing
+  /// checks an alias, a macro, a template or `std::complex`, or if several declarations of the
+  /// name differ; OpenCL alone then refuses another size, or an array in place of a value.
   ///
   /// @param extents the work-items to run, in one to three dimensions, as many as the kernel
-  ///        declares, which nothing checks: an integer, mdspan's extents, or a `sycl::range`.
+  ///        declares (checked if `nd_range_kernel<2>))` stands directly before `void name(`):
+  ///        an integer, mdspan's extents, or a `sycl::range`.
   ///        The last one is rounded up to a whole number of groups, so the kernel must return
   ///        if its last index is not below it; the others are exact. If one is 0, nothing is
   ///        launched. A `sycl::nd_range` is used as it is. For more than 2^31 - 1
@@ -247,8 +258,8 @@ class kernel_source {
   /// @throws conversion_error as `check_queue`, `extent_out_of_range`; sycl::exception as
   ///         `find`, errc::kernel_argument for another number of arguments than the kernel has
   ///         parameters (on OpenCL and Level Zero, the only backends that report it) and for
-  ///         one of another size or an array in place of a value (on OpenCL), what the runtime
-  ///         throws for the launch, and of work that failed
+  ///         one of another type, errc::nd_range for another number of dimensions, what the
+  ///         runtime throws for the launch, and of work that failed
   template <class Extents, class... Arguments>
   sycl::event launch(const sycl::queue& queue, const std::string& name, const Extents& extents,
                      const Arguments&... arguments) const {
@@ -270,9 +281,12 @@ class kernel_source {
                      const Arguments&... arguments) const {
     std::apply([&](const auto&... arrays) { work.add(arrays...); },
                std::tuple_cat(detail::array_of_argument(arguments)...));
-    const sycl::kernel kernel = find(work.queue_, name);
-    check_count(kernel, name, sizeof...(Arguments));
-    const auto range = groups_of(kernel, work.queue_.get_device(), extents);
+    const known_kernel& known = find_known(work.queue_, name);
+    check_count(known, name, sizeof...(Arguments));
+    const auto range = groups_of(known.kernel, work.queue_.get_device(), extents);
+    detail::check_launch(
+        known.signature, name, detail::dimensions_of(range),
+        {detail::type_of_value<decltype(detail::value_of_argument(arguments))>()...});
     if (detail::has_no_items(range)) {
       return {};
     }
@@ -280,11 +294,11 @@ class kernel_source {
     try {
       return work.queue_.submit([&](sycl::handler& handler) {
         handler.set_args(detail::value_of_argument(arguments)...);
-        handler.parallel_for(range, kernel);
+        handler.parallel_for(range, known.kernel);
       });
     } catch (const sycl::exception& error) {
       refuse_arguments(
-          error, name,
+          error, known.signature.describe(name),
           {detail::name_of_value<decltype(detail::value_of_argument(arguments))>()...});
       throw;
     }
@@ -296,25 +310,16 @@ class kernel_source {
   /// @throws sycl::exception errc::build with the compiler's log, errc::invalid for a name
   ///         that the source does not have, and whatever else the runtime throws
   sycl::kernel find(const sycl::queue& queue, const std::string& name) const {
-    target& here = find_target(queue);
-    const std::lock_guard<std::mutex> lock(here.building);
-    if (const auto known = here.found.find(name); known != here.found.end()) {
-      return known->second;
-    }
-    if (!here.built) {
-      here.built = build(here);
-    }
-    if (!here.built->ext_oneapi_has_kernel(name)) {
-      throw sycl::exception(make_error_code(sycl::errc::invalid),
-                            "name: expected a kernel of the source, found \"" + name +
-                                "\"; correct it, or declare the function extern \"C\" "
-                                "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<1>))");
-    }
-    return here.found.emplace(name, here.built->ext_oneapi_get_kernel(name)).first->second;
+    return find_known(queue, name).kernel;
   }
 
  private:
   using kernels = sycl::kernel_bundle<sycl::bundle_state::executable>;
+
+  struct known_kernel {
+    sycl::kernel kernel;
+    detail::kernel_signature signature;
+  };
 
   struct target {
     explicit target(const sycl::queue& queue)
@@ -326,7 +331,7 @@ class kernel_source {
     std::optional<kernels> built;
     /// One object for each kernel: DPC++ locks a kernel's arguments by its object, but all
     /// objects of one name share the arguments (DPC++ 2026.2).
-    std::map<std::string, sycl::kernel> found;
+    std::map<std::string, known_kernel> found;
   };
 
   struct kept {
@@ -350,24 +355,48 @@ class kernel_source {
     return kept_.targets.emplace_back(queue);
   }
 
-  static void check_count(const sycl::kernel& kernel, const std::string& name,
+  /// The kernel, which stays where it is and as it is.
+  const known_kernel& find_known(const sycl::queue& queue, const std::string& name) const {
+    target& here = find_target(queue);
+    const std::lock_guard<std::mutex> lock(here.building);
+    if (const auto known = here.found.find(name); known != here.found.end()) {
+      return known->second;
+    }
+    if (!here.built) {
+      here.built = build(here);
+    }
+    if (!here.built->ext_oneapi_has_kernel(name)) {
+      throw sycl::exception(make_error_code(sycl::errc::invalid),
+                            "name: expected a kernel of the source, found \"" + name +
+                                "\"; correct it, or declare the function extern \"C\" "
+                                "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<1>))");
+    }
+    return here.found
+        .emplace(name, known_kernel{here.built->ext_oneapi_get_kernel(name),
+                                    detail::read_signature(kept_.text, name)})
+        .first->second;
+  }
+
+  static void check_count(const known_kernel& known, const std::string& name,
                           std::size_t found) {
+    const sycl::kernel& kernel = known.kernel;
     const sycl::backend backend = kernel.get_backend();
     if (backend != sycl::backend::opencl && backend != sycl::backend::ext_oneapi_level_zero) {
       return;  // CUDA reports how many arguments the kernel got the last time
     }
     const auto expected = kernel.get_info<sycl::info::kernel::num_args>();
     if (expected != found) {
-      throw sycl::exception(
-          make_error_code(sycl::errc::kernel_argument),
-          "arguments: expected " + detail::digits(expected) + " for the kernel \"" + name +
-              "\", found " + detail::digits(found) + "; pass one for each of its parameters");
+      throw sycl::exception(make_error_code(sycl::errc::kernel_argument),
+                            "arguments: expected " + detail::digits(expected) +
+                                " for the kernel " + known.signature.describe(name) +
+                                ", found " + detail::digits(found) +
+                                "; pass one for each of its parameters");
     }
   }
 
   /// Names the kernel and the arguments that a launch was refused for. The runtime does not
   /// say which argument is wrong, and its text alone tells these errors from others.
-  static void refuse_arguments(const sycl::exception& error, const std::string& name,
+  static void refuse_arguments(const sycl::exception& error, const std::string& kernel,
                                std::initializer_list<std::string> arguments) {
     const std::string text = error.what();
     const auto is = [&](const char* code) { return text.find(code) != std::string::npos; };
@@ -381,8 +410,8 @@ class kernel_source {
     }
     throw sycl::exception(
         make_error_code(sycl::errc::kernel_argument),
-        "arguments: expected the types of the parameters of the kernel \"" + name +
-            "\", found " + found + ", for which the runtime throws \"" + text +
+        "arguments: expected the types of the parameters of the kernel " + kernel +
+            ", found " + found + ", for which the runtime throws \"" + text +
             "\"; pass arrays for pointers, and others with exactly their parameter's type, "
             "such as long{n} for a long");
   }

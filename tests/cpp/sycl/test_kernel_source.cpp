@@ -216,6 +216,9 @@ const char* const launched_text = R"(
   using namespace sycl::ext::oneapi::this_work_item;
   #define KERNEL(dimensions) extern "C" \
     SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<dimensions>)) void
+  #if 0  // an older version
+  KERNEL(2) count_1(float* seen, int rows, int columns) {}
+  #endif
   KERNEL(1) count_1(int* seen, long columns) {
     const long j = get_nd_item<1>().get_global_id(0);
     if (j < columns) { ++seen[j]; }
@@ -231,6 +234,15 @@ const char* const launched_text = R"(
   }
   KERNEL(1) set(int* x, int value) {
     if (get_nd_item<1>().get_global_id(0) == 0) { *x = value; }
+  }
+  using number = int;
+  KERNEL(1) set_number(number* x, number value) {
+    if (get_nd_item<1>().get_global_id(0) == 0) { *x = value; }
+  }
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<2>))
+  void set_from(int* x, const int* from, std::size_t at) {
+    const auto item = get_nd_item<2>();
+    if (item.get_global_linear_id() == 0) { *x = from[at]; }
   }
   // Takes the longer, the more turns.
   KERNEL(1) add(const int* x, int* out, int turns) {
@@ -337,38 +349,145 @@ TEST(KernelSource, ABuildOptionLetsALaunchHaveMoreWorkItemsThanAnIntHolds) {
   EXPECT_EQ(*x.data(), 7);
 }
 
+/// The sentence of a launch that is refused for its arguments or extents.
+template <class Extents, class... Arguments>
+std::string refused_launch(const char* name, sycl::errc code, const Extents& extents,
+                           const Arguments&... arguments) {
+  try {
+    launched().launch(queue_on(), name, extents, arguments...);
+  } catch (const sycl::exception& error) {
+    EXPECT_EQ(error.code(), code);
+    return error.what();
+  }
+  return "nothing";
+}
+
 TEST(KernelSource, ALaunchOfAnotherNumberOrOtherArgumentsThanTheKernelHasIsRefused) {
   sycl::queue queue = queue_on();
   const usm_array<shared_row> x(queue, md::dextents<int, 1>(1));
-  *x.data() = 5;
-  const auto refused_launch = [&](const auto&... arguments) {
-    try {
-      launched().launch(queue, "set", 1, arguments...);
-    } catch (const sycl::exception& error) {
-      EXPECT_EQ(error.code(), sycl::errc::kernel_argument);
-      return std::string(error.what());
-    }
-    return std::string("nothing");
-  };
-  launched().launch(queue, "set", 1, x, 6);
+  constexpr sycl::errc code = sycl::errc::kernel_argument;
+  launched().launch(queue, "set_number", 1, x, 6);
   queue.wait();
-  *x.data() = 5;
-  EXPECT_EQ(refused_launch(x),
-            "arguments: expected 2 for the kernel \"set\", found 1; pass one for each of its "
-            "parameters");
-  EXPECT_NE(refused_launch(x, 7, 8).find("found 3"), std::string::npos);
+  EXPECT_EQ(*x.data(), 6);
+  EXPECT_EQ(refused_launch("set", code, 1, x),
+            "arguments: expected 2 for the kernel \"set(int*, int)\", found 1; pass one for "
+            "each of its parameters");
+  EXPECT_EQ(refused_launch("set_number", code, 1, x, 7, 8),
+            "arguments: expected 2 for the kernel \"set_number\", found 3; pass one for each "
+            "of its parameters");
   const auto expect_refused = [](const std::string& sentence, const std::string& found) {
     EXPECT_EQ(sentence.find("arguments: expected the types of the parameters of the kernel "
-                            "\"set\", found " +
+                            "\"set_number\", found " +
                             found + ", for which the runtime throws \""),
               0)
         << sentence;
   };
-  expect_refused(refused_launch(x, 7L), "a pointer, 8 bytes");
-  expect_refused(refused_launch(x, x), "a pointer, a pointer");
-  expect_refused(refused_launch(7L, 7), "8 bytes, 4 bytes");
+  expect_refused(refused_launch("set_number", code, 1, x, 7L), "a pointer, 8 bytes");
+  expect_refused(refused_launch("set_number", code, 1, x, x), "a pointer, a pointer");
+  expect_refused(refused_launch("set_number", code, 1, 7L, 7), "8 bytes, 4 bytes");
   queue.wait();
-  EXPECT_EQ(*x.data(), 5);
+  EXPECT_EQ(*x.data(), 6);
+}
+
+TEST(KernelSource, ALaunchOfAKernelWithArgumentsOfOtherTypesThanItsSourceSpellsIsRefused) {
+  sycl::queue queue = queue_on();
+  const usm_memory memory(alloc::shared, 64, queue);
+  const row x(memory.as<int>(), 1);
+  const md::mdspan<const int, md::dextents<int, 1>> read_only(memory.as<int>(), 1);
+  const md::mdspan<float, md::dextents<int, 1>> other(memory.as<float>(), 1);
+  const sycl::range<2> extents(1, 1);
+  *memory.as<int>() = 5;
+  const auto expect_refused = [](const std::string& sentence, const std::string& field,
+                                 const std::string& wanted, const std::string& found) {
+    EXPECT_EQ(sentence, field + ": expected " + wanted +
+                            " for the kernel \"set_from(int*, const int*, unsigned long)\", "
+                            "found " +
+                            found);
+  };
+  const auto refused_set = [&](const auto&... arguments) {
+    return refused_launch("set_from", sycl::errc::kernel_argument, extents, arguments...);
+  };
+  expect_refused(refused_set(other, x, 0UL), "argument 1", "int*",
+                 "an array of float; pass an array of int, or declare the parameter float*");
+  expect_refused(refused_set(read_only, x, 0UL), "argument 1", "int*",
+                 "an array of const int; pass an array of int, or declare the parameter const "
+                 "int*");
+  expect_refused(refused_set(x, other, 0UL), "argument 2", "const int*",
+                 "an array of float; pass an array of const int, or declare the parameter "
+                 "float*");
+  expect_refused(refused_set(x, 7L, 0UL), "argument 2", "const int*",
+                 "long; pass an array of const int, or declare the parameter long");
+  expect_refused(refused_set(x, x, 0.0), "argument 3", "unsigned long",
+                 "double; pass static_cast<unsigned long>(...), or declare the parameter "
+                 "double");
+  expect_refused(refused_set(x, x, 0), "argument 3", "unsigned long",
+                 "int; pass static_cast<unsigned long>(...), or declare the parameter int");
+  expect_refused(refused_set(x, x, x), "argument 3", "unsigned long",
+                 "an array of int; pass a value, or declare the parameter int*");
+  expect_refused(refused_launch("set_from", sycl::errc::nd_range, 1, x, x, 0UL), "extents",
+                 "2", "1; pass one for each dimension that it declares");
+  EXPECT_EQ(*memory.as<int>(), 5);
+
+  memory.as<int>()[1] = 7;
+  launched().launch(queue, "set_from", extents, x, read_only, 1L);
+  queue.wait();
+  EXPECT_EQ(*memory.as<int>(), 7);
+  enum class number : int { eight = 8 };  // has no dtype
+  launched().launch(queue, "set", 1, x, number::eight);
+  queue.wait();
+  EXPECT_EQ(*memory.as<int>(), 8);
+}
+
+/// Dimensions and parameters, `?` for each that is unknown.
+std::string signature_of(const char* source) {
+  const detail::kernel_signature read = detail::read_signature(source, "f");
+  std::string text = std::to_string(read.dimensions);
+  for (const detail::kernel_type& parameter : read.parameters) {
+    text += ", " + (parameter.dtype.bits == 0 ? "?" : parameter.name());
+  }
+  return text;
+}
+
+TEST(KernelSource, ASourceTellsWhatItSpellsExactly) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"PROPERTY((experimental::nd_range_kernel<2>)) void f(const float* x, float const *y)",
+       "2, const float*, const float*"},
+      {"PROPERTY((nd_range_kernel < 3 >))\n  void f(unsigned char c, const int n, bool)",
+       "3, unsigned char, int, bool"},
+      {"void f(size_t a, std::int64_t b, unsigned int c, long long d, char e)",
+       "0, unsigned long, long, unsigned, long, char"},
+      {"void f(double *const x, float* __restrict__ y, sycl::half* z)",
+       "0, double*, float*, sycl::half*"},
+      // Types that are not sure.
+      {"void f(real* x, float** y, float& z, float z[], void* u, T, int&)",
+       "0, ?, ?, ?, ?, ?, ?, ?"},
+      {"void f(long double x, long double, unsigned real, float x = 1)",
+       "0, ?, ?, unsigned, ?"},
+      {"void f(std::array<float, 3> x, int n)", "0, ?, int"},
+      {"#define KERNEL(n) PROPERTY((nd_range_kernel<n>)) void\nKERNEL(2) f(int* x)",
+       "0, int*"},
+      {"#define ONE PROPERTY((nd_range_kernel<1>))\nTWO void f(int* x)", "0, int*"},
+      {"PROPERTY((nd_range_kernel<dimensions>)) void f(int* x)", "0, int*"},
+      {"PROPERTY((nd_range_kernel<1>, other)) void f(int* x)", "0, int*"},
+      // Older versions, and macros.
+      {"// void f(int* x)\n/* f(int) */ 'f' \"f(int)\" 1'000 void f(float* x)", "0, float*"},
+      {"#if 0\n((nd_range_kernel<2>)) void f(int* x);\n#endif\n"
+       "((nd_range_kernel<1>)) void f(float* x)",
+       "0"},
+      {"void f(int* x, int n); void f(int* x)", "0"},
+      {"void f(int* x); DEFINE(f, float)", "0"},
+      {"DEFINE(float, f) void f(int* x);", "0"},
+      {"inner::f(1); g(int* f); f = 1; void f(int* x)", "0, int*"},
+      // No sources at all.
+      {"f", "0"},
+      {"void f(", "0"},
+      {"void f(int", "0"},
+      {"/* void f(int x)", "0"},
+      {"\"\\", "0"},
+  };
+  for (const auto& [source, expected] : cases) {
+    EXPECT_EQ(signature_of(source), expected) << source;
+  }
 }
 
 TEST(KernelSource, ALaunchOfKernelsRefusesAsCheckQueueAndWrongExtents) {

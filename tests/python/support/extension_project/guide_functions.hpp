@@ -42,11 +42,10 @@ const usm_dlpack::kernel_source scales(R"(
     if (i < size) { x[i] *= factor; }
   }
 
-  #define SCALE(name, Element) \
-    extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>)) \
-    void name(Element* x, Element factor, long size) { scale(x, factor, size); }
-  SCALE(scale_float, float)
-  SCALE(scale_double, double)
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>))
+  void scale_float(float* x, float factor, long size) { scale(x, factor, size); }
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>))
+  void scale_double(double* x, double factor, long size) { scale(x, factor, size); }
 )");
 
 const char* const with_views = R"(
