@@ -4,13 +4,16 @@
 import gc
 from typing import Any
 
+import dpctl
 import extension_under_test
 import numpy as np
 import pytest
 from capsules import ForeignArray, ForeignTensor
+from dpctl.memory import as_usm_memory
 from memory_sources import new_queue
+from pending_work import VALUES, answer_behind
 from refusals import refused
-from usm_dlpack import empty, from_dlpack
+from usm_dlpack import empty, from_dlpack, to_dlpack_tensor
 
 ROW = "float32 view of rank 1: "
 
@@ -42,6 +45,26 @@ def test_a_class_gives_a_tensor_of_its_own_array_as_often_as_it_is_asked(ext, qu
     assert first.numpy().tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("given", [False, True], ids=["made", "given"])
+def test_a_method_is_behind_who_was_given_the_array_of_its_class(ext, producer, start, given):
+    queue = new_queue()
+    field = ext.Field(from_dlpack(np.zeros(12, "f4"), device=queue)) if given else None
+    field = field or ext.Field(queue, 12)
+    taken = field.values.__dlpack__()  # as dpnp takes it, on dpctl's queue
+    pending = start(
+        dpctl.get_device_cached_queue(queue.sycl_device), into=as_usm_memory(field.values)
+    )
+    answer_behind(pending, lambda: field.scale(2))
+    expected = 2 * np.array(VALUES, "i4").view("f4")
+    assert np.array_equal(field.values.numpy(), expected)
+    del taken
+
+
+def test_a_class_proves_the_array_that_it_keeps(ext, queue):
+    with refused("dtype_mismatch", "dtype", found="float64", wanted=ROW):
+        ext.Field(from_dlpack(np.ones(3), device=queue))
+
+
 @pytest.mark.parametrize("other", [False, True], ids=["their queue", "another queue"])
 def test_all_arrays_of_a_list_are_ordered(ext, queue, other):
     arrays = [from_dlpack(np.ones(n, "f4"), device=queue) for n in (0, 1, 70)]
@@ -63,13 +86,27 @@ def test_a_wrong_array_of_a_list_is_refused_by_its_reason_before_any_work(ext, q
 )
 def test_a_function_of_any_array_takes_any_number_before_it(ext, queue, dtype, factor):
     x = from_dlpack(np.arange(70, dtype=dtype), device=queue)
+    y = from_dlpack(np.ones(70, dtype), device=queue)
     for _ in range(2):
-        ext.scale_any(factor, x)
-    assert np.array_equal(x.numpy(), 9 * np.arange(70))
+        ext.axpy(factor, x, y)
+    assert np.array_equal(y.numpy(), 1 + 6 * np.arange(70))
 
 
 def test_a_function_of_any_array_says_what_it_takes(ext, queue):
     with pytest.raises(ValueError, match="expected float32 or float64, found int64"):
-        ext.scale_any(3, from_dlpack(np.ones(3, "int64"), device=queue))
+        ext.axpy(3, *2 * [from_dlpack(np.ones(3, "int64"), device=queue)])
+    x = from_dlpack(np.ones(3), device=queue)
     with refused("rank_mismatch", "ndim", wanted=None):
-        ext.scale_any(3, from_dlpack(np.ones((3, 3)), device=queue))
+        ext.axpy(3, x, from_dlpack(np.ones((3, 3)), device=queue))
+    with refused("dtype_mismatch", "dtype", found="float32", wanted=None):
+        ext.axpy(3, x, from_dlpack(np.ones(3, "f4"), device=queue))
+    with pytest.raises(ValueError, match="expected the size of x"):
+        ext.axpy(3, x, from_dlpack(np.ones(4), device=queue))
+
+
+@pytest.mark.parametrize("argument", [0, 1])
+def test_a_function_of_any_array_is_behind_the_work_on_each(ext, producer, start, argument):
+    pending = start(producer)
+    arrays = [to_dlpack_tensor(pending.memory, dtype="f4", queue=producer)]
+    arrays.insert(1 - argument, from_dlpack(np.ones(12, "f4"), device=new_queue()))
+    answer_behind(pending, lambda: ext.axpy(3, *arrays))

@@ -366,7 +366,7 @@ CALLS = {
     "values": "tensor.copy_from([1, 2, 3])",
     "a stream": "tensor.__dlpack__(stream=Stream())",
     "an extension": "extension.rank_one(np.zeros(3))",
-    "a kernel of an extension": "extension.scale_any(2, tensor)",
+    "a kernel of an extension": "extension.axpy(2, tensor, tensor)",
     "an owner that goes": "to_dlpack_tensor(Owner())",
 }
 DAEMONS = """

@@ -209,7 +209,7 @@ def act():
     ext.drop_on_a_thread()
 
 fork(act)
-fork(lambda: [refused(lambda: field.values), refused(lambda: ext.rank_two_const(tensor))])
+fork(lambda: [refused(lambda: field.scale(2)), refused(lambda: ext.rank_two_const(tensor))])
 pending.end()
 """,
     "functions of an extension refuse SYCL objects": """

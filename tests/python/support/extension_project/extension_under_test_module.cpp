@@ -211,7 +211,6 @@ struct row_sums {
   void add(shared_mdspan<const_row> row) { total += of(row); }
 };
 
-using guide::field;
 using guide::scales;
 using guide::strided_matrix;
 using guide::vector_argument;
@@ -258,11 +257,30 @@ void scale_all(sycl::queue& queue, float factor, const nanobind::sequence& array
   }
 }
 
+void add_scale_all(nanobind::module_& m) {
+  m.def("scale_all", &scale_all);  // without gil_scoped_release: a cast needs the GIL
+}
+
+struct field {
+  nanobind::object values;  // a DLPackTensor, which remembers who was given the memory
+
+  explicit field(vector_argument x) : values(nanobind::cast(std::move(x))) {}
+  field(const sycl::queue& queue, int size)
+      : field(usm_dlpack::usm_array<vector>(queue, Kokkos::dextents<int, 1>(size))) {}
+
+  void scale(float factor) const {
+    const auto x = nanobind::cast<vector_argument>(values);  // behind whoever was given it
+    const long size = x.view().extent(0);
+    scales.launch(x.queue(), "scale_float", size, x, factor, size);
+  }
+};
+
 void add_field(nanobind::module_& m) {
   nanobind::class_<field>(m, "Field")
       .def(nanobind::init<vector_argument>())          // an array of Python
       .def(nanobind::init<const sycl::queue&, int>())  // a new one
-      .def_prop_ro("values", &field::values);
+      .def_ro("values", &field::values)                // no copy
+      .def("scale", &field::scale);                    // without gil_scoped_release, too
 }
 
 const usm_dlpack::kernel_source kernels(R"(
@@ -367,8 +385,8 @@ NB_MODULE(extension_under_test_module, m) {
   add_field(m);
   add_dot(m);
   m.def("allocated", &allocated);
-  m.def("scale_all", &scale_all);
-  m.def("scale_any", &guide::scale);
+  add_scale_all(m);
+  m.def("axpy", &guide::axpy);
   m.def("facts", &guide::facts);
   m.def("rank_one", &describe<row>, "x"_a);
   m.def("which_pair", takes_pair<const_row, const_row>("rows"));

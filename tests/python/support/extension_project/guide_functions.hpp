@@ -9,11 +9,9 @@
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace guide {
@@ -21,16 +19,6 @@ namespace guide {
 using row = Kokkos::mdspan<float, Kokkos::dextents<int, 1>>;
 using vector = usm_dlpack::device_mdspan<row>;
 using vector_argument = usm_dlpack::owned_view<vector>;
-
-struct field {
-  std::shared_ptr<vector_argument> kept;
-
-  explicit field(vector_argument x) : kept(std::make_shared<vector_argument>(std::move(x))) {}
-  field(const sycl::queue& queue, int size)
-      : field(usm_dlpack::usm_array<vector>(queue, Kokkos::dextents<int, 1>(size))) {}
-
-  vector_argument values() const { return {kept->view(), kept->queue(), kept}; }  // no copy
-};
 
 const usm_dlpack::kernel_source scales(R"(
   #include <sycl/sycl.hpp>
@@ -63,20 +51,41 @@ const char* const with_views = R"(
 
 using strided_matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>, Kokkos::layout_stride>;
 
+const usm_dlpack::kernel_source axpys(R"(
+  #include <sycl/sycl.hpp>
+  namespace experimental = sycl::ext::oneapi::experimental;
+
+  template <class Element> void axpy(Element a, const Element* x, Element* y, long size) {
+    const long i = sycl::ext::oneapi::this_work_item::get_nd_item<1>().get_global_id(0);
+    if (i < size) { y[i] += a * x[i]; }
+  }
+
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>))
+  void axpy_float(float a, const float* x, float* y, long size) { axpy(a, x, y, size); }
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>))
+  void axpy_double(double a, const double* x, double* y, long size) { axpy(a, x, y, size); }
+)");
+
 template <class Element>
-bool scale_if(const char* kernel, double factor, const usm_dlpack::any_view& x) {
+bool axpy_if(const char* kernel, double a, const usm_dlpack::any_view& x,
+             const usm_dlpack::any_view& y) {
+  using extents = Kokkos::dextents<long, 1>;
   if (!usm_dlpack::same_data_type(x.dtype(), usm_dlpack::data_type_v<Element>)) {
     return false;
   }
-  const auto view = x.as<Kokkos::mdspan<Element, Kokkos::dextents<long, 1>>>();
-  scales.launch(x.queue(), kernel, view.extents(), view, Element(factor), view.extent(0));
+  const auto from = x.as<Kokkos::mdspan<const Element, extents>>();
+  const auto to = y.as<Kokkos::mdspan<Element, extents>>();  // refused if it has another dtype
+  if (from.extents() != to.extents()) {
+    throw std::invalid_argument("axpy: y: expected the size of x, found another");
+  }
+  usm_dlpack::ordered_section work(y.queue(), x, y);  // the views know no queue
+  axpys.launch(work, kernel, to.extents(), Element(a), from, to, to.extent(0));
   return true;
 }
 
-void scale(double factor, const usm_dlpack::any_view& x) {
-  if (!scale_if<float>("scale_float", factor, x) &&
-      !scale_if<double>("scale_double", factor, x)) {
-    throw std::invalid_argument("scale: x: expected float32 or float64, found " +
+void axpy(double a, const usm_dlpack::any_view& x, const usm_dlpack::any_view& y) {
+  if (!axpy_if<float>("axpy_float", a, x, y) && !axpy_if<double>("axpy_double", a, x, y)) {
+    throw std::invalid_argument("axpy: x: expected float32 or float64, found " +
                                 usm_dlpack::to_string(x.dtype()) + "; convert the array");
   }
 }

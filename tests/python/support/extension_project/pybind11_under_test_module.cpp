@@ -91,6 +91,7 @@ struct self_owned {
 };
 
 using guide::scales;
+using guide::vector;
 using guide::vector_argument;
 
 void scale_all(sycl::queue& queue, float factor, const std::vector<vector_argument>& arrays) {
@@ -99,6 +100,28 @@ void scale_all(sycl::queue& queue, float factor, const std::vector<vector_argume
     const long size = x.view().extent(0);
     scales.launch(work, "scale_float", size, x, factor, size);  // x is now in `work`
   }
+}
+
+struct field {
+  pybind11::object values;  // a DLPackTensor, which remembers who was given the memory
+
+  explicit field(vector_argument x) : values(pybind11::cast(std::move(x))) {}
+  field(const sycl::queue& queue, int size)
+      : field(usm_dlpack::usm_array<vector>(queue, Kokkos::dextents<int, 1>(size))) {}
+
+  void scale(float factor) const {
+    const auto x = pybind11::cast<vector_argument>(values);  // behind whoever was given it
+    const long size = x.view().extent(0);
+    scales.launch(x.queue(), "scale_float", size, x, factor, size);
+  }
+};
+
+void add_field(pybind11::module_& m) {
+  pybind11::class_<field>(m, "Field")
+      .def(pybind11::init<vector_argument>())
+      .def(pybind11::init<const sycl::queue&, int>())
+      .def_readonly("values", &field::values)
+      .def("scale", &field::scale);
 }
 
 }  // namespace
@@ -219,7 +242,7 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
     return facts;
   });
   m.def("scale_all", &scale_all);
-  m.def("scale_any", &guide::scale);
+  m.def("axpy", &guide::axpy);
   m.def("either",
         [](const std::variant<std::monostate, owned_view<row>, owned_view<doubles>>& x) {
           return x.index();
@@ -248,10 +271,7 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
         const auto& made = self.cast<const self_owned&>();
         return owned_view<vector>(made.values.view(), made.values.queue(), self);
       });
-  py::class_<guide::field>(m, "Field")
-      .def(py::init<guide::vector_argument>())
-      .def(py::init<const sycl::queue&, int>())
-      .def_property_readonly("values", &guide::field::values);
+  add_field(m);
   m.def("kept_alive", [](const const_row&) { return self_owned(0); }, py::keep_alive<0, 1>());
 
   m.def("same_queue", [](const sycl::queue& queue) { return queue; }, "queue"_a);
