@@ -68,7 +68,7 @@ described_array read_tensor(nb::handle object) {
   if (PyCapsule_CheckExact(object.ptr()) != 0) {
     remedy = "use from_dlpack(x)";
   } else if (type_has(object, nb::str("__dlpack__"))) {
-    remedy = "use from_dlpack(x, device=...), which copies host memory";
+    remedy = "use from_dlpack(x, device=(14, 0)), which copies host memory";
   } else if (PyLong_Check(object.ptr()) != 0) {
     remedy =
         "for memory at an address, make an object as in docs/how-to/dpctl.md, \"An address and "

@@ -45,7 +45,10 @@ void check_same_type(const proved_tensor& values, const proved_tensor& own) {
 void check_writable(const proved_tensor& own) {
   if (own.readonly()) {
     detail::refuse(errc::read_only, "flags", "writable memory", "read-only memory",
-                   "copy from it into another tensor");
+                   own.ndim() == 0
+                       ? "if it is of dpnp's array a, make it by to_dlpack_tensor(a), "
+                         "not by from_dlpack(a)"
+                       : "copy from it into another tensor");
   }
   if (!own.structure().unique) {
     detail::refuse(errc::overlapping, "strides", "elements that do not overlap",

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,7 +91,10 @@ void set_conversion_error(const char* code, const char* field, const char* expec
   try {
     // The exception is made here, because Python 3.11 would make it later from its arguments,
     // outside this module.
-    const nb::object made = nb::handle(raised)(code, field, expected, found, remedy);
+    const std::string_view whole(remedy);
+    const std::string_view of_callers = whole.substr(0, whole.find(", or in C++ "));
+    const nb::object made = nb::handle(raised)(code, field, expected, found,
+                                               nb::str(of_callers.data(), of_callers.size()));
     PyErr_SetObject(raised, made.ptr());
   } catch (nb::python_error& failed) {
     failed.restore();

@@ -253,6 +253,9 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign
     source = ForeignArray(foreign)
     with refused("read_only", "flags", found="read-only"):
         read_only.copy_from(source, queue=foreign_queue)
+    scalar = to_dlpack_tensor(read_only, shape=(), strides=())  # as dpnp exports its scalars
+    with refused("read_only", "flags", remedy="make it by to_dlpack_tensor(a)"):
+        scalar.copy_from(source)
     remedy = 'write to a copy, made by from_dlpack(x, order="C")'
     with refused("overlapping", "strides", found="some may", remedy=remedy):
         overlapping.copy_from(source, queue=foreign_queue)

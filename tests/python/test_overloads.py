@@ -222,12 +222,9 @@ def test_a_cast_gives_the_reason_of_an_array_at_the_address_of_another(ext, memo
 def test_elements_that_overlap_are_not_written(ext, memory, name):
     arrays = Arrays(memory)
     getattr(ext, name)(arrays.gaps)
-    with refused(
-        "overlapping", "strides", expected="mutable", remedy='order="C"', wanted=None
-    ) as caught:
+    with refused("overlapping", "strides", expected="mutable", remedy='order="C"', wanted=None):
         getattr(ext, name)(arrays.broadcast)
-    assert "a view of const elements" in caught.value.remedy
-    with refused("layout_mismatch", "strides[0]", remedy="const elements", wanted=None):
+    with refused("layout_mismatch", "strides[0]", remedy='order="C"', wanted=None):
         ext.strided(arrays.broadcast)
 
 

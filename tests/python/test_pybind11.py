@@ -59,14 +59,27 @@ def test_what_is_no_array_is_no_argument(ext, thing):
 
 
 def test_a_lone_function_says_what_does_not_fit(ext, floats, doubles):
-    remedy = "convert the array to float32, or "
+    remedy = 'convert the array to float32, in Python by dpnp.from_dlpack(x).astype("float32")'
     with refused("dtype_mismatch", "dtype", found="float64", remedy=remedy, wanted=ROW):
         ext.rank_one(doubles)
     with refused("rank_mismatch", "ndim", wanted="const float32 view of rank 2: "):
         ext.rank_two(floats)
-    remedy = "usm_dlpack.from_dlpack(x, device=...)"
+    with refused("rank_mismatch", "ndim", remedy="pass a list of arrays; else", wanted=ROW):
+        ext.rank_one(to_dlpack_tensor(floats, shape=(), strides=()))
+    remedy = "usm_dlpack.from_dlpack(x, device=(14, 0))"
     with refused("device_type_unsupported", "device.device_type", remedy=remedy, wanted=ROW):
         ext.rank_one(np.zeros(3, np.float32))
+
+
+def test_memory_without_a_dtype_is_told_how_to_get_one(ext, memory):
+    found = "uint8, bytes without a dtype"
+    remedy = 'pass usm_dlpack.to_dlpack_tensor(x, dtype="float32")'
+    with refused("dtype_mismatch", "dtype", found=found, remedy=remedy, wanted=ROW):
+        ext.rank_one(memory)
+    assert ext.rank_one(usm_dlpack.to_dlpack_tensor(memory, dtype="float32"))
+    remedy = 'dtype="float32", shape=s), where s is its shape'
+    with refused("dtype_mismatch", "dtype", remedy=remedy, wanted="const float32 view of rank 2: "):
+        ext.rank_two(memory)
 
 
 def test_memory_is_refused_as_from_dlpack_does(ext, queue, foreign_queue, floats):

@@ -132,7 +132,7 @@ def test_what_is_asked_for_and_there_is_taken(memory):
     [
         # NumPy says that this equals None.
         ({"dtype": np.dtype("f8")}, "dtype_mismatch", "dtype", "float32"),
-        ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "lanes 1"),
+        ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "float32"),
         ({"ndim": 3}, "rank_mismatch", "ndim", "2"),
         ({"overlapping": False}, "overlapping", "strides", "strides that do not prove it"),
         ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "0"),

@@ -201,22 +201,6 @@ inline constexpr DLDataType data_type_v = data_type_of<std::remove_cv_t<T>>::val
 template <class T>
 inline constexpr bool is_subbyte_padded_v = detail::is_padded<std::remove_cv_t<T>>();
 
-/// The name of a dtype with its raw numbers: `float32 (code 2, bits 32, lanes 1)`.
-inline std::string to_string(DLDataType dtype) {
-  std::string name = "unknown";
-  if (dtype.code < detail::type_code_count) {
-    name = detail::type_code_rows[dtype.code].name;
-    name += detail::is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
-  }
-  const std::string lanes = std::to_string(dtype.lanes);
-  if (dtype.lanes != 1) {
-    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
-  }
-  name.append(" (code ").append(std::to_string(dtype.code));
-  name.append(", bits ").append(std::to_string(dtype.bits));
-  return name.append(", lanes ").append(lanes).append(")");
-}
-
 /// Compares code, bits and lanes.
 constexpr bool same_data_type(DLDataType a, DLDataType b) noexcept {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
@@ -253,4 +237,25 @@ constexpr std::uintptr_t alignment_mask(DLDataType dtype) noexcept {
 }
 
 }  // namespace detail
+
+/// The name of a dtype: `float32`. If it is no scalar dtype of DLPack 1.3, with its raw
+/// numbers: `float32x2 (code 2, bits 32, lanes 2)`.
+inline std::string to_string(DLDataType dtype) {
+  std::string name = "unknown";
+  if (dtype.code < detail::type_code_count) {
+    name = detail::type_code_rows[dtype.code].name;
+    name += detail::is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
+  }
+  if (dtype.lanes == 1 && detail::dtype_is_known(dtype)) {
+    return name;
+  }
+  const std::string lanes = std::to_string(dtype.lanes);
+  if (dtype.lanes != 1) {
+    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
+  }
+  name.append(" (code ").append(std::to_string(dtype.code));
+  name.append(", bits ").append(std::to_string(dtype.bits));
+  return name.append(", lanes ").append(lanes).append(")");
+}
+
 }  // namespace usm_dlpack

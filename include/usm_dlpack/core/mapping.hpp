@@ -114,9 +114,10 @@ void check_stride_type(const strided_shape<Rank>& given) {
   }
 }
 
-/// What to do about strides: first for the caller of a function, then for its author.
+/// What to do about strides. A caller in Python is not shown what follows ", or in C++ ".
 [[gnu::cold, gnu::noinline]] inline std::string contiguous_or(const std::string& other) {
-  return "make the array contiguous, in Python by usm_dlpack.from_dlpack(x, order=\"C\"), or " +
+  return "make the array contiguous, in Python by usm_dlpack.from_dlpack(x, order=\"C\"), or "
+         "in C++ " +
          other;
 }
 
@@ -404,7 +405,7 @@ USM_DLPACK_COLD void refuse_layout(const Mapping& mapping, std::size_t r,
              ? contiguous_or(use)
              : (is_compact(true) ? "copy the array to Fortran order"
                                  : "copy the array to the layout's strides (" + all + ")") +
-                   ", or " + use);
+                   ", or in C++ " + use);
 }
 
 /// Makes the mapping, and refuses strides that the mapping then does not have: its constructor

@@ -197,7 +197,7 @@ USM_DLPACK_COLD inline void refuse_extent_mismatch(std::size_t r, std::size_t ex
                                                    std::int64_t found) {
   refuse(errc::extent_mismatch, indexed("shape", r),
          digits(expected) + " for the view's static extent", digits(found),
-         "pass an array of that shape, or use a dynamic extent");
+         "pass an array of that shape, or in C++ use a dynamic extent");
 }
 
 /// Whether the strides of a mapping may be queried (P0009 `[mdspan.layout.reqmts]`).

@@ -52,7 +52,7 @@ inline void check_device_type(const DLDevice& device) {
     refuse(errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)",
            device_type_name(type),
            type == kDLCPU ? "move the array to a SYCL device first; in Python, "
-                            "usm_dlpack.from_dlpack(x, device=...) copies it"
+                            "usm_dlpack.from_dlpack(x, device=(14, 0)) copies it"
                           : "move the array to a SYCL device first");
   }
 }

@@ -29,12 +29,18 @@ template <class View>
 void check_element_type(const DLTensor& tensor, subbyte storage) {
   constexpr DLDataType wanted = data_type_v<typename View::element_type>;
   constexpr bool padded = is_subbyte_padded_v<typename View::element_type>;
+  constexpr bool is_of_dpnp =
+      wanted.lanes == 1 && wanted.bits >= 8 &&
+      (wanted.code <= kDLFloat || wanted.code == kDLComplex || wanted.code == kDLBool);
   if (!usm_dlpack::same_data_type(tensor.dtype, wanted)) {
     const std::string named = usm_dlpack::to_string(wanted);
-    refuse(errc::dtype_mismatch, "dtype", named + " for the view's element type",
-           usm_dlpack::to_string(tensor.dtype),
-           "convert the array to " + named.substr(0, named.find(' ')) +
-               ", or use a view of its element type");
+    const std::string name = named.substr(0, named.find(' '));
+    refuse(
+        errc::dtype_mismatch, "dtype", named + " for the view's element type",
+        usm_dlpack::to_string(tensor.dtype),
+        "convert the array to " + name +
+            (is_of_dpnp ? ", in Python by dpnp.from_dlpack(x).astype(\"" + name + "\")" : "") +
+            ", or in C++ use a view of its element type");
   }
   if (wanted.bits < 8 && padded != (storage == subbyte::padded)) {
     refuse(errc::dtype_mismatch, "flags",
@@ -55,7 +61,10 @@ void check_rank(const DLTensor& tensor) {
   constexpr std::size_t rank = View::rank();
   if (static_cast<std::size_t>(tensor.ndim) != rank) {
     refuse(errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
-           digits(tensor.ndim), "reshape the array, or use a view of its rank");
+           digits(tensor.ndim),
+           std::string(tensor.ndim == 0 ? "if a list is expected, pass a list of arrays; else "
+                                        : "") +
+               "reshape the array, or in C++ use a view of its rank");
   }
 }
 
@@ -241,8 +250,11 @@ View convert(const DLTensor& tensor, subbyte storage) {
 }
 
 [[noreturn]] USM_DLPACK_COLD inline void refuse_read_only_view() {
-  refuse(errc::read_only, "flags", "writable memory for a view of mutable elements",
-         "read-only memory", "use a view of const elements, or copy the array");
+  refuse(
+      errc::read_only, "flags", "writable memory for a view of mutable elements",
+      "read-only memory",
+      "copy the array, in Python by usm_dlpack.from_dlpack(x, copy=True), or in C++ use a view "
+      "of const elements");
 }
 
 template <class View>

@@ -25,6 +25,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -169,9 +170,18 @@ template <class View>
 python_exception refusal_of_parameter(python_exception refused, PyObject* object) {
   return refusal_of_parameter(
       std::move(refused), object, view_text<View>.characters,
-      has_const_elements<View>
-          ? ""
-          : "; the function may write to it, so keep a copy that you pass");
+      has_const_elements<View> ? "" : "; if you pass a copy, read the result from the copy");
+}
+
+/// The refusal of an object without a dtype, like `dpctl.memory`, which counts as bytes.
+template <class View>
+conversion_error refusal_of_bytes(const conversion_error& refused) {
+  const std::string named = usm_dlpack::to_string(data_type_v<typename View::element_type>);
+  const std::string call =
+      "usm_dlpack.to_dlpack_tensor(x, dtype=\"" + named.substr(0, named.find(' ')) + "\"";
+  return {refused.code(),
+          {refused.field(), refused.expected(), refused.found() + ", bytes without a dtype",
+           "pass " + call + (View::rank() == 1 ? ")" : ", shape=s), where s is its shape")}};
 }
 
 /// Imports an argument for a view: compares it with the view's type, and proves it.
@@ -200,7 +210,11 @@ bool take_array(PyObject* object, const Leaves& leaves, const Use& use) {
         leaves(is_of_type(refused.code()) ? fit::dtype_and_rank : fit::type)) {
       return false;
     }
-    throw refusal_of_parameter<View>(exception_of(refused), object);
+    const bool is_bytes = array.is_of_other_type() &&
+                          same_data_type(array.dtype(), data_type_v<std::uint8_t>) &&
+                          PyObject_HasAttrString(object, "__dlpack__") == 0;
+    throw refusal_of_parameter<View>(
+        exception_of(is_bytes ? detail::refusal_of_bytes<View>(refused) : refused), object);
   }
   leaves(fit::type);
   return true;

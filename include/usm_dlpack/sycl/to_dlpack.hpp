@@ -82,12 +82,17 @@ USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
   if (!known) {
     refuse_unknown(pointer, queue_id);
   }
-  const std::size_t count =
-      ask_runtime("context", [&] { return context.get_devices().size(); });
+  const std::string devices = ask_runtime("context", [&] {
+    const std::vector<sycl::device> all = context.get_devices();
+    const bool parts = std::any_of(all.begin(), all.end(), [](const sycl::device& device) {
+      return detail::root_of(device) != device;
+    });
+    return std::to_string(all.size()) + (parts ? " sub-device(s)" : " device(s)");
+  });
   refuse(
       errc::context_not_default, "context",
       "the default context of " + platform_name(context.get_platform()),
-      "another one, of " + std::to_string(count) + " device(s)",
+      "another one, of " + devices,
       "allocate with a queue of the root device alone, as sycl::queue(device) or "
       "dpctl.SyclQueue(device), or copy to such memory, in Python by usm_dlpack.empty and copy_from");
 }

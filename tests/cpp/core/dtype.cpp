@@ -10,15 +10,13 @@ namespace {
 using namespace usm_dlpack_test;
 
 TEST(Dtype, PrintsNameWidthLanesAndRawNumbers) {
-  EXPECT_EQ(to_string(data_type_v<float>), "float32 (code 2, bits 32, lanes 1)");
-  EXPECT_EQ(to_string(data_type_v<const signed char>), "int8 (code 0, bits 8, lanes 1)");
-  EXPECT_EQ(to_string(data_type_v<std::complex<float>>),
-            "complex64 (code 5, bits 64, lanes 1)");
-  EXPECT_EQ(to_string(data_type_v<bool>), "bool (code 6, bits 8, lanes 1)");
+  EXPECT_EQ(to_string(data_type_v<float>), "float32");
+  EXPECT_EQ(to_string(data_type_v<const signed char>), "int8");
+  EXPECT_EQ(to_string(data_type_v<std::complex<float>>), "complex64");
+  EXPECT_EQ(to_string(data_type_v<bool>), "bool");
   EXPECT_EQ(to_string({kDLBool, 1, 1}), "bool1 (code 6, bits 1, lanes 1)");
-  EXPECT_EQ(to_string({kDLBfloat, 16, 1}), "bfloat16 (code 4, bits 16, lanes 1)");
-  EXPECT_EQ(to_string({type_code::float8_e4m3fn, 8, 1}),
-            "float8_e4m3fn (code 10, bits 8, lanes 1)");
+  EXPECT_EQ(to_string({kDLBfloat, 16, 1}), "bfloat16");
+  EXPECT_EQ(to_string({type_code::float8_e4m3fn, 8, 1}), "float8_e4m3fn");
   EXPECT_EQ(to_string({type_code::float4_e2m1fn, 4, 2}),
             "float4_e2m1fnx2 (code 17, bits 4, lanes 2)");
   EXPECT_EQ(to_string({kDLInt, 8, 0}), "int8x0 (code 0, bits 8, lanes 0)");

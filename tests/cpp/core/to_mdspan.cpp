@@ -43,8 +43,7 @@ TEST(ToMdspan, RefusesEachNumberOfAnotherDtype) {
     valid_tensor valid;
     valid.tensor.dtype = other;
     EXPECT_REFUSAL(to_mdspan<plain_view>(valid.tensor), errc::dtype_mismatch, "dtype",
-                   "float32 (code 2, bits 32, lanes 1) for the view's element type",
-                   to_string(other));
+                   "float32 for the view's element type", to_string(other));
   }
 }
 
@@ -159,7 +158,7 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotHave) {
                  "3 elements for the view's layout", "4");
   EXPECT_REFUSAL(to_mdspan<view<md::layout_left>>(padded.tensor), errc::layout_mismatch,
                  "strides[0]", "1 elements for the view's layout", "4",
-                 "copy the array to Fortran order, or use layout_stride");
+                 "copy the array to Fortran order, or in C++ use layout_stride");
   const strided_tensor reversed({3, 3}, {-3, 1});
   EXPECT_REFUSAL(to_mdspan<plain_view>(reversed.tensor), errc::layout_mismatch, "strides[0]",
                  "3 elements for the view's layout", "-3", "use usm_dlpack::layout_relaxed");
@@ -171,7 +170,7 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotHave) {
   EXPECT_REFUSAL(to_mdspan<view<md::layout_stride>>(broadcast.tensor), errc::layout_mismatch,
                  "strides[0]", {}, "0",
                  "make the array contiguous, in Python by usm_dlpack.from_dlpack(x, "
-                 "order=\"C\"), or use usm_dlpack::layout_relaxed with const elements");
+                 "order=\"C\"), or in C++ use usm_dlpack::layout_relaxed with const elements");
   expect_taken<view<layout_of_even_steps>>({2, 3}, {12, 4});
   expect_refused<view<layout_of_even_steps>>(errc::layout_mismatch, "strides[1]", {2, 3},
                                              {4, 1});

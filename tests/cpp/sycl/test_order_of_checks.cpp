@@ -38,7 +38,7 @@ constexpr breakable_rule<received_tensor> header_rules[] = {
 constexpr breakable_rule<received_tensor> import_rules[] = {
     {errc::dtype_mismatch, "dtype",
      [](received_tensor& r) { r.wanted.dtype = DLDataType{kDLInt, 32, 1}; },
-     "int32 (code 0, bits 32, lanes 1), as asked for", "float32 (code 2, bits 32, lanes 1)"},
+     "int32, as asked for", "float32"},
     {errc::rank_mismatch, "ndim", [](received_tensor& r) { r.wanted.ndim = 3; },
      "3, as asked for", "2"},
     {errc::overlapping, "strides",

@@ -63,6 +63,7 @@ TEST(UsmExport, MemoryOfAnotherContextThanTheDefaultOrTheGivenOneIsRefusedOnOpen
         sycl::queue(nested_sub_device()),
         sycl::queue(sycl::context({parts.at(0), parts.at(1)}), parts.at(1))}) {
     const std::size_t count = queue.get_context().get_devices().size();
+    const bool is_root = queue.get_device() == root;
     for (const alloc kind : usm_kinds) {
       SCOPED_TRACE(usm_dlpack::to_string(kind));
       const usm_floats elsewhere(kind, queue);
@@ -72,7 +73,8 @@ TEST(UsmExport, MemoryOfAnotherContextThanTheDefaultOrTheGivenOneIsRefusedOnOpen
                        "context",
                        "the default context of the platform \"" +
                            root.get_platform().get_info<sycl::info::platform::name>() + "\"",
-                       "another one, of " + std::to_string(count) + " device(s)");
+                       "another one, of " + std::to_string(count) +
+                           (is_root ? " device(s)" : " sub-device(s)"));
         EXPECT_REFUSAL(to_dlpack_tensor(memory.view, given...), errc::pointer_unknown, "data",
                        "USM of the given context", "an allocation unknown to it");
         EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 0), given...),

@@ -14,7 +14,7 @@ SENTENCE = re.compile(r"[\w.\[\]]+: expected .+, found .+; [^A-Z].+[^.]", re.DOT
 NAMED = re.compile(r"^\w+ \((.*?)\): ")
 BINDING = {"context_not_default", "device_without_id", "pointer_unknown", "device_mismatch"}
 # A remedy may be to copy, and the function writes to the copy then.
-KEEP_THE_COPY = "; the function may write to it, so keep a copy that you pass"
+KEEP_THE_COPY = "; if you pass a copy, read the result from the copy"
 
 
 def check_refusal(
@@ -43,6 +43,7 @@ def check_refusal(
         text = NAMED.sub(r"\1: ", str(error))
         assert text == wanted + sentence + (KEEP_THE_COPY if is_written else "")
     assert SENTENCE.fullmatch(sentence)
+    assert ", or in C++ " not in error.remedy  # for who wrote the function
     assert "0x" not in str(error)
 
 
