@@ -231,7 +231,8 @@ USM_DLPACK_COLD inline void refuse_opencl_context(const void* pointer, bool empt
     platform = platform_name(entry.platform);
   }
   refuse(errc::context_not_default, "context", "the default context of " + platform,
-         "another one, of " + std::to_string(devices.size()) + " device(s)",
+         "another one, of " + std::to_string(devices.size()) +
+             (root < 0 || is_root(devices.front(), root) ? " device(s)" : " sub-device(s)"),
          "allocate in the cl_context of usm_dlpack::default_context, or copy to such memory");
 }
 
