@@ -311,7 +311,6 @@ void wait_for_users(const tensor& used) {
   wait_for_users_of(used.proof().structure(), used.queue());
 }
 
-
 void suppose_dpctl(const tensor& foreign) {
   if (!foreign.queue() && !foreign.proof().structure().empty) {
     foreign.users()->suppose(dpctl_queue(foreign.proof().device_id()));
