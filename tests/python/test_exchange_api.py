@@ -27,8 +27,17 @@ from capsules import (
     new_capsule,
 )
 from dpctl.memory import as_usm_memory
-from memory_sources import TypedArray, address_of, new_queue, owned
-from pending_work import COUNT, VALUES, ZEROS, PendingFill, Reader, Waiting, check_order
+from memory_sources import TypedArray, address_of, allocate, new_queue, owned
+from pending_work import (
+    COUNT,
+    VALUES,
+    ZEROS,
+    PendingFill,
+    Reader,
+    Waiting,
+    answer_behind,
+    check_order,
+)
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, explain, from_dlpack, to_dlpack_tensor, validate
 
@@ -254,6 +263,14 @@ def test_a_prototype_that_cannot_be_is_an_error_of_the_caller(field, value, said
     setattr(prototype, field, value)
     with pytest.raises(BufferError, match=f"^{re.escape(said)}"):
         api.allocate(prototype)
+
+
+def test_a_managed_tensor_names_no_queue_and_is_taken_to_be_on_that_of_dpctl(start):
+    memory = allocate("device", 4 * COUNT, new_queue())
+    foreign = ForeignTensor(address_of(memory), shape=(COUNT,), dtype=(0, 32, 1))
+    made = api.take(foreign.managed)
+    pending = start(dpctl.get_device_cached_queue(dpctl.SyclDevice()), into=memory)
+    assert answer_behind(pending, made.numpy).tolist() == VALUES
 
 
 # --- tables of other types
