@@ -65,7 +65,10 @@ capsule_content read_capsule(nb::handle object) {
   }
   detail::refuse(errc::capsule_unusable, "capsule",
                  "a fresh one named \"dltensor_versioned\" or \"dltensor\"",
-                 description_of(object), "ask the producer for a new one by __dlpack__()");
+                 description_of(object),
+                 PyCapsule_CheckExact(object.ptr()) != 0
+                     ? "ask the producer for a new one by __dlpack__()"
+                     : "have __dlpack__() return a capsule");
 }
 
 void mark_capsule(nb::handle object, const capsule_content& content,

@@ -292,6 +292,14 @@ offered_capsule offer_own(nb::handle x) {
   return {make_capsule(export_managed(x)), own.queue()};
 }
 
+/// Whether a capsule is of USM whose queue is not known. The export of a DLPackTensor has
+/// ordered its work; some other producers take a stream and ignore it.
+bool names_no_queue(nb::handle capsule) {
+  const nb::ft_object_guard alone(capsule);
+  const capsule_content content = read_capsule(capsule);
+  return content.described().device.device_type == kDLOneAPI && !queue_behind(content);
+}
+
 /// Exports an array by `__dlpack__`. An array without a queue is refused before that, if it
 /// reports memory that is not taken.
 offered_capsule ask_method(nb::handle x, nb::handle method, const import_request& request) {
@@ -311,10 +319,10 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
   }
   exported_capsule made = ask_by_dlpack(
       method, on_host ? std::vector<nb::object>() : request.streams, request.copy);
-  if (request.queue && !on_host) {
-    offer_capsule(made.capsule, request);  // some producers take a stream and ignore it
+  if (request.queue && names_no_queue(made.capsule)) {
+    ordered_for(request, {});
   }
-  // A producer that took a stream is trusted to have ordered its work before that queue.
+  // A producer that took a stream is trusted to have ordered its other work before that queue.
   return {std::move(made.capsule), made.took_stream ? request.queue : std::nullopt};
 }
 

@@ -188,6 +188,27 @@ PyObject* refuse_item(PyObject*, PyObject*) {
   return nullptr;
 }
 
+int refuse_assignment(PyObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError,
+                  "DLPackTensor: expected an array, found a tensor, which has no items; use "
+                  "x.copy_from(values), or assign to items of dpnp.from_dlpack(x)");
+  return -1;
+}
+
+/// Refuses `x + 1` and the like with tensors and numbers. Other types may know tensors.
+PyObject* refuse_arithmetic(PyObject* left, PyObject* right) {
+  PyObject* const other = has_tensor_type(left) ? right : left;
+  if (!has_tensor_type(other) && PyLong_Check(other) == 0 && PyFloat_Check(other) == 0 &&
+      PyComplex_Check(other) == 0) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  PyErr_SetString(
+      PyExc_TypeError,
+      "DLPackTensor: expected an array, found a tensor, which computes nothing; use "
+      "dpnp.from_dlpack(x), which does not copy");
+  return nullptr;
+}
+
 nb::tuple shape_tuple(const tensor& self) { return to_tuple(self.shape(), self.ndim()); }
 nb::tuple strides_tuple(const tensor& self) { return to_tuple(self.strides(), self.ndim()); }
 
@@ -394,10 +415,17 @@ void wait_for_out_of_order_work() {
 }
 
 void register_tensor(guarded_module& module) {
-  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
-                                {Py_tp_clear, reinterpret_cast<void*>(&clear)},
-                                {Py_mp_subscript, reinterpret_cast<void*>(&refuse_item)},
-                                {0, nullptr}};
+  static PyType_Slot slots[] = {
+      {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+      {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+      {Py_mp_subscript, reinterpret_cast<void*>(&refuse_item)},
+      {Py_mp_ass_subscript, reinterpret_cast<void*>(&refuse_assignment)},
+      {Py_nb_add, reinterpret_cast<void*>(&refuse_arithmetic)},
+      {Py_nb_subtract, reinterpret_cast<void*>(&refuse_arithmetic)},
+      {Py_nb_multiply, reinterpret_cast<void*>(&refuse_arithmetic)},
+      {Py_nb_true_divide, reinterpret_cast<void*>(&refuse_arithmetic)},
+      {Py_nb_matrix_multiply, reinterpret_cast<void*>(&refuse_arithmetic)},
+      {0, nullptr}};
   tensor_class made(
       module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
       nb::type_slots(slots), nb::sig("@typing.final\nclass DLPackTensor(object)"),

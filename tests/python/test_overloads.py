@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Overloads for arrays in extensions: which of them runs, and else which reason is raised."""
 
+import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import extension_under_test
 import numpy as np
 import pytest
+import usm_dlpack
 from capsules import Calling
 from refusals import check_refusal, refused
 from usm_dlpack import ConversionError, to_dlpack_tensor
@@ -257,3 +260,30 @@ def test_the_name_of_an_array_may_be_that_of_a_global_variable(ext, memory):
     with pytest.raises(ConversionError) as caught:
         exec("ext.which_two(longs, longs, 1.0)", variables)
     assert str(caught.value).startswith(f"longs ({ROW[:-2]}): dtype: ")
+
+
+def test_a_cast_without_the_gil_ends_with_a_sentence(binding, ext, new_process, memory):
+    folder = str(Path(ext.__file__).parent)
+    done = new_process(
+        f"import sys; sys.path.insert(0, {folder!r}); import usm_dlpack, {ext.__name__} as ext; "
+        "ext.cast_unlocked(usm_dlpack.empty(3))"
+    )
+    assert done.returncode == -signal.SIGABRT
+    assert "GIL: expected that a cast of a Python object holds it, found it rel" in done.stderr
+
+
+def test_a_view_of_any_array_is_refused_by_the_name_that_its_author_gives(ext, memory):
+    longs = to_dlpack_tensor(memory, dtype="int64")
+    remedy = "; if you pass a copy, read the result from the copy"
+    with refused("dtype_mismatch", "y.dtype", expected="float32", found="int64", remedy=remedy):
+        ext.any_as_row(longs)
+
+
+def test_another_dtype_in_host_memory_is_told_how_to_get_both(ext):
+    remedy = 'usm_dlpack.from_dlpack(numpy.asarray(x, "float32"), device=(14, 0))'
+    x = np.zeros(3, np.uint8)
+    with refused(
+        "dtype_mismatch", "dtype", found="uint8 in host memory", remedy=remedy, wanted=WRITABLE_ROW
+    ):
+        ext.rank_one(x)
+    assert eval(remedy, {"usm_dlpack": usm_dlpack, "numpy": np, "x": x}).dtype == np.float32

@@ -182,7 +182,7 @@ def test_any_view_becomes_a_view_or_refuses_as_a_parameter_does(ext, queue, floa
         (reversed_rows, "rank_mismatch", "ndim"),
         (ext.given_back(floats), "read_only", "flags"),
     ):
-        with refused(code, field):
+        with refused(code, f"y.{field}"):
             ext.any_as_row(array)
     with refused("layout_mismatch", "strides[0]"):
         ext.any_as_columns(reversed_rows)

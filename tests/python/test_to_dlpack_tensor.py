@@ -85,6 +85,38 @@ def test_the_class_has_no_subclasses():
         type("Derived", (DLPackTensor,), {})
 
 
+def assign(tensor: Any) -> None:
+    tensor[0] = 1
+
+
+OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
+    "an item": lambda t: t[0],
+    "an assignment": assign,
+    "a sum": lambda t: t + 1,
+    "a difference": lambda t: 1.0 - t,
+    "a product": lambda t: t * t,
+    "a quotient": lambda t: t / 2j,
+    "a matrix product": lambda t: t @ t,
+}
+
+
+@pytest.mark.parametrize("use", OF_ARRAYS)
+def test_what_only_arrays_do_names_a_library_that_does_it(use, memory):
+    with pytest.raises(
+        TypeError, match=r"^DLPackTensor: expected an array, .* dpnp\.from_dlpack\(x\)"
+    ):
+        OF_ARRAYS[use](to_dlpack_tensor(memory, dtype="f4"))
+
+
+def test_what_other_types_do_with_a_tensor_is_theirs(memory):
+    class Adding:
+        def __radd__(self, tensor: Any) -> Any:
+            return tensor
+
+    tensor = to_dlpack_tensor(memory)
+    assert tensor + Adding() is tensor  # type: ignore[operator]
+
+
 @pytest.mark.parametrize("act", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_no_other_process_gets_a_tensor(memory, act):
     with wrong_argument(TypeError, "DLPackTensor", "memory that belongs to this process"):

@@ -132,22 +132,9 @@ inline constexpr bool is_callable = false;
 template <class Owner>
 inline constexpr bool is_callable<Owner, std::void_t<decltype(&Owner::operator())>> = true;
 
-template <class Owner, class Result, class T>
-void call_with_pointer(Result (Owner::*)(T*) const);
-/// Whether a type is a lambda that takes a pointer: a lambda with captures is not assignable.
-template <class Owner, class = void>
-inline constexpr bool is_deleter = false;
+/// Whether an owner is a pointer, a lambda or a `std::function`, which nothing calls.
 template <class Owner>
-inline constexpr bool
-    is_deleter<Owner, std::void_t<decltype(detail::call_with_pointer(&Owner::operator()))>> =
-        !std::is_move_assignable_v<Owner>;
-
-/// Whether an owner is a pointer, a function without captures that own, or a deleter. Nothing
-/// calls an owner; other lambdas may keep the memory by their captures.
-template <class Owner>
-inline constexpr bool is_pointer_or_function =
-    std::is_pointer_v<Owner> || is_deleter<Owner> ||
-    (is_callable<Owner> && std::is_trivially_destructible_v<Owner>);
+inline constexpr bool is_pointer_or_function = std::is_pointer_v<Owner> || is_callable<Owner>;
 
 /// Makes a managed tensor of either struct. Moves the owner last: if anything else fails, it
 /// is untouched.
@@ -158,7 +145,8 @@ auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
                 "which needs the GIL; pass usm_dlpack::python_owner(object)");
   static_assert(!is_pointer_or_function<std::decay_t<Owner>>,
                 "owner: expected an object that keeps the memory, found a pointer or a "
-                "function, which nothing calls; pass std::shared_ptr<void>(pointer, deleter)");
+                "function, which nothing calls; pass what keeps the memory itself, or "
+                "std::shared_ptr<void>(pointer, deleter)");
   using block_type = managed_block<Managed, std::decay_t<Owner>>;
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;
   check_flags(flags, "clear the bits that DLPack 1.3 does not define");

@@ -29,7 +29,7 @@ namespace nb = nanobind;
 inline void set_no_array(nb::handle object) noexcept {
   PyErr_Format(PyExc_TypeError,
                "x: expected an array with __dlpack__ or USM, found an object of type %s; pass "
-               "the array itself",
+               "an array, such as usm_dlpack.from_dlpack(numpy.asarray(x), device=(14, 0))",
                Py_TYPE(object.ptr())->tp_name);
 }
 
@@ -128,7 +128,7 @@ struct type_caster<usm_dlpack::owned_view<View>>
   }
 
   template <class T>
-  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // move or share it
+  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // keep the tensor
   static handle from_cpp(usm_dlpack::owned_view<View>&& value, rv_policy,
                          cleanup_list*) noexcept {
     return usm_dlpack::detail::to_python(std::move(value));
@@ -154,7 +154,7 @@ struct type_caster<usm_dlpack::any_view>
   }
 
   template <class T>
-  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // move or share it
+  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // keep the tensor
   static handle from_cpp(usm_dlpack::any_view&& value, rv_policy, cleanup_list*) noexcept {
     return usm_dlpack::detail::to_python(std::move(value));
   }
@@ -179,7 +179,7 @@ struct type_caster<usm_dlpack::usm_array<View>> {
   }
 
   template <class T>
-  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // move or share it
+  static handle from_cpp(const T&, rv_policy, cleanup_list*) = delete;  // keep the tensor
   static handle from_cpp(array&& value, rv_policy, cleanup_list*) noexcept {
     return usm_dlpack::detail::to_python(std::move(value));
   }

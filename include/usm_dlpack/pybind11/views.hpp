@@ -93,7 +93,7 @@ class type_caster<usm_dlpack::owned_view<View>>
   }
 
   template <class T>
-  static handle cast(const T&, return_value_policy, handle) = delete;  // move or share it
+  static handle cast(const T&, return_value_policy, handle) = delete;  // keep the tensor
   static handle cast(usm_dlpack::owned_view<View>&& value, return_value_policy, handle) {
     return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
   }
@@ -116,7 +116,7 @@ class type_caster<usm_dlpack::any_view>
   }
 
   template <class T>
-  static handle cast(const T&, return_value_policy, handle) = delete;  // move or share it
+  static handle cast(const T&, return_value_policy, handle) = delete;  // keep the tensor
   static handle cast(usm_dlpack::any_view&& value, return_value_policy, handle) {
     return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
   }
@@ -139,7 +139,7 @@ class type_caster<usm_dlpack::usm_array<View>> {
   }
 
   template <class T>
-  static handle cast(const T&, return_value_policy, handle) = delete;  // move or share it
+  static handle cast(const T&, return_value_policy, handle) = delete;  // keep the tensor
   static handle cast(array&& value, return_value_policy, handle) {
     return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
   }

@@ -16,8 +16,10 @@
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -42,6 +44,22 @@ View make_view_of_array(const DLTensor& tensor, const tensor_structure& structur
            "strides that do not prove it", contiguous_or("use a view of const elements"));
   }
   return view;
+}
+
+/// Ends the text of a refusal whose remedy may be a copy.
+inline constexpr const char* if_copied = "; if you pass a copy, read the result from the copy";
+
+/// The refusal of an array as a view, for a caller in Python.
+/// @param name of the parameter, or empty
+template <class View>
+conversion_error refusal_for_caller(const conversion_error& refused, const std::string& name) {
+  std::string remedy = refused.remedy();
+  if (!has_const_elements<View>) {
+    remedy.insert(std::min(remedy.find(", or in C++ "), remedy.size()), if_copied);
+  }
+  return {refused.code(),
+          {name.empty() ? refused.field() : name + "." + refused.field(), refused.expected(),
+           refused.found(), remedy}};
 }
 
 }  // namespace detail
@@ -81,26 +99,31 @@ class any_view {
   const sycl::queue& queue() const noexcept { return queue_; }
 
   /// The array as a view, which lives as long as this.
+  /// @param name of the parameter, for errors: their field is then `y.dtype`, for example
   /// @throws conversion_error as for a parameter of this type: `dtype_mismatch`,
   ///         `rank_mismatch`, `read_only`, `usm_type_not_accepted`, `extent_mismatch`,
   ///         `index_type_too_small`, `layout_mismatch`, `overlapping`
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
-  View as() const& USM_DLPACK_LIFETIMEBOUND {
+  View as(const std::string& name = {}) const& USM_DLPACK_LIFETIMEBOUND {
     const DLTensor tensor = described();
     const subbyte storage = detail::storage_of(managed_->flags);
-    detail::check_element_type<View>(tensor, storage);
-    detail::check_rank<View>(tensor);
-    detail::check_writable<View>(managed_->flags);
-    detail::check_kind(proof_, detail::require_kind<View>({}));
-    return detail::make_view_of_array<View>(tensor, proof_.structure(), storage);
+    try {
+      detail::check_element_type<View>(tensor, storage);
+      detail::check_rank<View>(tensor);
+      detail::check_writable<View>(managed_->flags);
+      detail::check_kind(proof_, detail::require_kind<View>({}));
+      return detail::make_view_of_array<View>(tensor, proof_.structure(), storage);
+    } catch (const conversion_error& refused) {
+      throw detail::refusal_for_caller<View>(refused, name);
+    }
   }
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
-  View as() const&& = delete;  // keep the any_view in a variable
+  View as(const std::string& name = {}) const&& = delete;  // keep the any_view in a variable
   /// The array as an `owned_view`, which takes the memory over.
   /// @throws conversion_error likewise; this is then untouched
   template <class Owned, std::enable_if_t<detail::is_owned_view<Owned>, int> = 0>
-  Owned as() && {
-    const auto view = as_lvalue().template as<typename Owned::view_type>();
+  Owned as(const std::string& name = {}) && {
+    const auto view = as_lvalue().template as<typename Owned::view_type>(name);
     return {view, std::move(managed_), queue_};
   }
 

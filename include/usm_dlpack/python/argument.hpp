@@ -59,6 +59,7 @@ class array_offer {
   bool is_of_other_type() const noexcept { return answer_ == offer::other_type; }
   /// The Python error if the package refuses the array.
   const std::optional<python_exception>& refusal() const noexcept { return refusal_; }
+  bool is_on_host() const noexcept { return tensor_.is_on_host(); }
   DLDataType dtype() const noexcept { return tensor_.described.dtype; }
   PyObject* owner() const noexcept { return std::get<python_object>(tensor_.owner).get(); }
 
@@ -132,16 +133,18 @@ inline python_exception exception_of(const conversion_error& refused) {
 /// returns.
 inline python_object name_in_caller(PyObject* object) {
   auto* const frame = reinterpret_cast<PyObject*>(PyEval_GetFrame());
-  const python_object variables(frame == nullptr ? nullptr
-                                                 : PyObject_GetAttrString(frame, "f_locals"));
-  const python_object items(variables ? PyMapping_Items(variables.get()) : nullptr);
-  const Py_ssize_t count = items ? PyList_Size(items.get()) : 0;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* const item = PyList_GetItem(items.get(), i);
-    PyObject* const name = PyTuple_GetItem(item, 0);
-    if (PyTuple_GetItem(item, 1) == object && PyUnicode_Check(name) != 0 &&
-        PyUnicode_GetLength(name) > 0 && PyUnicode_ReadChar(name, 0) != '_') {
-      return borrow(name);
+  for (const char* const scope : {"f_locals", "f_globals"}) {
+    const python_object variables(frame == nullptr ? nullptr
+                                                   : PyObject_GetAttrString(frame, scope));
+    const python_object items(variables ? PyMapping_Items(variables.get()) : nullptr);
+    const Py_ssize_t count = items ? PyList_Size(items.get()) : 0;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* const item = PyList_GetItem(items.get(), i);
+      PyObject* const name = PyTuple_GetItem(item, 0);
+      if (PyTuple_GetItem(item, 1) == object && PyUnicode_Check(name) != 0 &&
+          PyUnicode_GetLength(name) > 0 && PyUnicode_ReadChar(name, 0) != '_') {
+        return borrow(name);
+      }
     }
   }
   PyErr_Clear();
@@ -168,9 +171,8 @@ inline python_exception refusal_of_parameter(python_exception refused, PyObject*
 /// lose.
 template <class View>
 python_exception refusal_of_parameter(python_exception refused, PyObject* object) {
-  return refusal_of_parameter(
-      std::move(refused), object, view_text<View>.characters,
-      has_const_elements<View> ? "" : "; if you pass a copy, read the result from the copy");
+  return refusal_of_parameter(std::move(refused), object, view_text<View>.characters,
+                              has_const_elements<View> ? "" : if_copied);
 }
 
 /// The refusal of an object without a dtype, like `dpctl.memory`, which counts as bytes.
@@ -184,6 +186,25 @@ conversion_error refusal_of_bytes(const conversion_error& refused) {
            "pass " + call + (View::rank() == 1 ? ")" : ", shape=s), where s is its shape")}};
 }
 
+/// The refusal of an array of another dtype in host memory, where it also needs a copy.
+template <class View>
+conversion_error refusal_on_host(const conversion_error& refused) {
+  const std::string named = usm_dlpack::to_string(data_type_v<typename View::element_type>);
+  return {refused.code(),
+          {refused.field(), refused.expected(), refused.found() + " in host memory",
+           "pass usm_dlpack.from_dlpack(numpy.asarray(x, \"" +
+               named.substr(0, named.find(' ')) + "\"), device=(14, 0)), a copy"}};
+}
+
+/// Ends the process with a sentence where it would crash without one.
+inline void require_gil() noexcept {
+  if (PyGILState_Check() == 0) {
+    Py_FatalError(
+        "usm_dlpack: GIL: expected that a cast of a Python object holds it, found it released; "
+        "take gil_scoped_release off the function, and release it after the cast");
+  }
+}
+
 /// Imports an argument for a view: compares it with the view's type, and proves it.
 /// @param leaves is told what fits, and returns whether the array is left to another overload
 /// @param use takes the view and the offer
@@ -191,6 +212,7 @@ conversion_error refusal_of_bytes(const conversion_error& refused) {
 /// @throws python_exception, conversion_error
 template <class View, class Leaves, class Use>
 bool take_array(PyObject* object, const Leaves& leaves, const Use& use) {
+  require_gil();
   const python_object alive = borrow(object);  // __dlpack__ may remove it from its list
   const array_offer array(object, requirements_of<View>());
   const bool has_dtype =
@@ -213,8 +235,12 @@ bool take_array(PyObject* object, const Leaves& leaves, const Use& use) {
     const bool is_bytes = array.is_of_other_type() &&
                           same_data_type(array.dtype(), data_type_v<std::uint8_t>) &&
                           PyObject_HasAttrString(object, "__dlpack__") == 0;
+    const bool is_on_host = refused.code() == errc::dtype_mismatch && array.is_on_host();
     throw refusal_of_parameter<View>(
-        exception_of(is_bytes ? detail::refusal_of_bytes<View>(refused) : refused), object);
+        exception_of(is_bytes     ? detail::refusal_of_bytes<View>(refused)
+                     : is_on_host ? detail::refusal_on_host<View>(refused)
+                                  : refused),
+        object);
   }
   leaves(fit::type);
   return true;
@@ -223,6 +249,7 @@ bool take_array(PyObject* object, const Leaves& leaves, const Use& use) {
 /// Imports an argument for an `any_view`, likewise. @param note is called for every array
 template <class Note, class Use>
 bool take_any(PyObject* object, const Note& note, const Use& use) {
+  require_gil();
   const python_object alive = borrow(object);
   const array_offer array(object, {});
   if (!array.is_array()) {
@@ -230,7 +257,7 @@ bool take_any(PyObject* object, const Note& note, const Use& use) {
   }
   note();
   if (array.refusal()) {
-    throw refusal_of_parameter(*array.refusal(), object, "array of any type", "");
+    throw refusal_of_parameter(*array.refusal(), object, "array of any type", if_copied);
   }
   use(array);
   return true;

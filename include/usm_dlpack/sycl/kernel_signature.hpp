@@ -2,7 +2,7 @@
 //
 // What the source of a kernel says of its dimensions and parameters. The runtime does not
 // report them, because the name of an `extern "C"` kernel has no types. Only what is sure is
-// read: a macro, or a type of the source's own, is not checked.
+// read: a macro, or a class of the source's own, is not checked.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -140,10 +141,30 @@ inline std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-inline DLDataType find_spelled(const std::string& type) {
+/// The aliases of a source, such as `using real = float;`: what they stand for, as it is
+/// spelled; empty if two definitions differ.
+using type_aliases = std::map<std::string, std::string>;
+inline type_aliases aliases_of(const std::vector<std::string>& words) {
+  type_aliases made;
+  for (std::size_t i = 0; i + 3 < words.size(); ++i) {
+    if (words[i] == "using" && words[i + 2] == "=") {
+      std::string type;
+      for (std::size_t j = i + 3; j < words.size() && words[j] != ";"; ++j) {
+        type += (type.empty() ? "" : " ") + words[j];
+      }
+      std::string& known = made.emplace(words[i + 1], type).first->second;
+      known = known == type ? type : "";
+    }
+  }
+  return made;
+}
+
+inline DLDataType find_spelled(const std::string& type, const type_aliases& aliases) {
+  const auto alias = aliases.find(type);
+  const std::string& spelled = alias == aliases.end() ? type : alias->second;
   for (const auto& [dtype, names] : spelled_types) {
     for (const char* const name : names) {
-      if (name != nullptr && (name == type || name == "std::" + type)) {
+      if (name != nullptr && (name == spelled || name == "std::" + spelled)) {
         return dtype;
       }
     }
@@ -152,7 +173,8 @@ inline DLDataType find_spelled(const std::string& type) {
 }
 
 /// The type of a parameter that is exactly `[const] type [const] [*] [name]`.
-inline kernel_type read_parameter(const std::vector<std::string>& words) {
+inline kernel_type read_parameter(const std::vector<std::string>& words,
+                                  const type_aliases& aliases) {
   const auto star = std::find(words.begin(), words.end(), "*");
   std::string type, unnamed, last;
   for (auto word = words.begin(); word != words.end(); ++word) {
@@ -162,17 +184,18 @@ inline kernel_type read_parameter(const std::vector<std::string>& words) {
       type += (type.empty() ? "" : " ") + last;
     }
   }
-  kernel_type made{find_spelled(type), star != words.end(), false};
+  kernel_type made{find_spelled(type, aliases), star != words.end(), false};
   made.is_const = made.is_pointer && std::find(words.begin(), star, "const") != star;
-  if (made.dtype.bits == 0 && std::isalpha(last[0]) != 0 && find_spelled(last).bits == 0) {
-    made.dtype = find_spelled(unnamed);
+  if (made.dtype.bits == 0 && std::isalpha(last[0]) != 0 &&
+      find_spelled(last, aliases).bits == 0) {
+    made.dtype = find_spelled(unnamed, aliases);
   }
   return made;
 }
 
 /// Reads `nd_range_kernel<Dimensions>)) void name(parameters)`, where `at` is the name.
-inline kernel_signature read_declaration(const std::vector<std::string>& words,
-                                         std::size_t at) {
+inline kernel_signature read_declaration(const std::vector<std::string>& words, std::size_t at,
+                                         const type_aliases& aliases) {
   kernel_signature made;
   std::size_t property = at;
   while (property > 0 && (words[property - 1] == ")" || words[property - 1] == "void")) {
@@ -189,7 +212,7 @@ inline kernel_signature read_declaration(const std::vector<std::string>& words,
             : words[i] == ")" || words[i] == ">" ? -1
                                                  : 0;
     if (open == 0 || (open == 1 && words[i] == ",")) {
-      made.parameters.push_back(read_parameter(std::exchange(parameter, {})));
+      made.parameters.push_back(read_parameter(std::exchange(parameter, {}), aliases));
     } else {
       parameter.push_back(words[i]);
     }
@@ -201,11 +224,12 @@ inline kernel_signature read_declaration(const std::vector<std::string>& words,
 /// known if the name is also an argument, because a macro may declare the kernel.
 inline kernel_signature read_signature(const std::string& text, const std::string& name) {
   const std::vector<std::string> words = words_of(text);
+  const type_aliases aliases = aliases_of(words);
   std::optional<kernel_signature> all;
   for (std::size_t i = 1; i + 1 < words.size(); ++i) {
     const std::string &before = words[i - 1], &after = words[i + 1];
     if (words[i] == name && after == "(") {
-      const kernel_signature here = read_declaration(words, i);
+      const kernel_signature here = read_declaration(words, i, aliases);
       all = all.value_or(here);
       all->dimensions = all->dimensions == here.dimensions ? here.dimensions : 0;
       if (!std::equal(all->parameters.begin(), all->parameters.end(), here.parameters.begin(),

@@ -242,9 +242,10 @@ class kernel_source {
   /// launch in an `ordered_section` of the arrays.
   ///
   /// Types are checked for each parameter that the source spells as `[const] type [*] name`,
-  /// with an arithmetic type of the language or like `std::int64_t`, or `sycl::half`. Nothing
-  /// checks an alias, a macro, a template or `std::complex`, or if several declarations of the
-  /// name differ; OpenCL alone then refuses another size, or an array in place of a value.
+  /// with an arithmetic type of the language or like `std::int64_t`, `sycl::half`, or an alias
+  /// by `using`. Nothing checks a `typedef`, a macro, a template or `std::complex`, or if
+  /// several declarations of the name differ; OpenCL alone then refuses another size, or an
+  /// array in place of a value.
   ///
   /// @param extents the work-items to run, in one to three dimensions, as many as the kernel
   ///        declares (checked if `nd_range_kernel<2>))` stands directly before `void name(`):

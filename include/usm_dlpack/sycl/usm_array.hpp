@@ -113,6 +113,10 @@ void check_not_moved_from(const Array& array) {
 struct usm_free {
   sycl::queue queue;
   void* base;  ///< of the allocation, which the array may begin within
+
+  usm_free(const sycl::queue& of, void* begin) : queue(of), base(begin) {}
+  usm_free(const usm_free&) = default;  // and no move: a moved-from array keeps its queue
+  usm_free& operator=(const usm_free&) = default;
   void operator()(void*) const noexcept {
     free_behind_work.load(std::memory_order_acquire)(queue, base);
   }
@@ -154,8 +158,8 @@ namespace usm_dlpack {
 /// The USM kind is the one that `View` names, or the constructor's argument for a plain type.
 /// The elements are uninitialised. The memory is on the queue's device, in its platform's
 /// default context. It begins at a multiple of 256 bytes, as DLPack asks for `DLTensor::data`,
-/// and exists for an empty array too. Movable, not copyable; a moved-from array may only be
-/// destroyed or assigned to.
+/// and exists for an empty array too. Movable, not copyable; a moved-from array keeps its
+/// queue.
 ///
 /// The destructor waits for the work submitted to the array's queue so far, then frees; the
 /// deleter of a managed tensor does the same. Work on other queues must be done, or the

@@ -8,7 +8,7 @@
 // expect: owner: expected one that any thread may destroy, found a Python handle
 // expect: pass .*usm_dlpack::python_owner\(object\)
 // expect: owner: expected an object that keeps the memory, found a pointer or a
-// expect: function, which nothing calls; pass std::shared_ptr<void>\(pointer, deleter\)
+// expect: function, which nothing calls; pass what keeps the memory itself, or std::shared
 // expect[gcc]: = delete;  // add its owner
 // expect[clang]: deleted function .*to_managed_tensor
 // clang-format on

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -32,19 +33,15 @@ struct six_floats {
 
 // --- The owner and the allocation -----------------------------------------------------------
 
-struct called_owner : std::shared_ptr<int> {
-  void operator()(void*) const {}
-};
-
 TEST(Managed, OwnersAreNotPointersAndFunctionsThatNothingCalls) {
   const auto owns = [](const auto& owner) {
     return !detail::is_pointer_or_function<std::decay_t<decltype(owner)>>;
   };
   int* const pointer = nullptr;
   const auto shared = std::make_shared<int>(1);
-  EXPECT_TRUE(owns(0) && owns(shared) && owns(called_owner()) && owns([shared] {}));
-  EXPECT_FALSE(owns(pointer) || owns(&std::free) || owns([] {}) || owns([pointer] {}));
-  EXPECT_FALSE(owns([](void*) {}) || owns([shared](int*) {}));
+  EXPECT_TRUE(owns(0) && owns(shared));
+  EXPECT_FALSE(owns(pointer) || owns(&std::free) || owns([] {}) || owns([shared] {}));
+  EXPECT_FALSE(owns(std::function<void()>()) || owns([shared](int*) mutable {}));
 }
 
 TEST(Managed, DescribesTheViewInOneAllocationAndDestroysTheOwnerOnce) {

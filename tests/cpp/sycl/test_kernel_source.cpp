@@ -235,7 +235,7 @@ const char* const launched_text = R"(
   KERNEL(1) set(int* x, int value) {
     if (get_nd_item<1>().get_global_id(0) == 0) { *x = value; }
   }
-  using number = int;
+  typedef int number;
   KERNEL(1) set_number(number* x, number value) {
     if (get_nd_item<1>().get_global_id(0) == 0) { *x = value; }
   }
@@ -464,6 +464,12 @@ TEST(KernelSource, ASourceTellsWhatItSpellsExactly) {
       {"void f(long double x, long double, unsigned real, float x = 1)",
        "0, ?, ?, unsigned, ?"},
       {"void f(std::array<float, 3> x, int n)", "0, ?, int"},
+      // Aliases.
+      {"using real = float; using size = unsigned long;\nvoid f(const real* x, real, size n)",
+       "0, const float*, float, unsigned long"},
+      {"using real = float;\n#else\nusing real = double;\n#endif\nvoid f(real* x)", "0, ?"},
+      {"using real = T; using namespace sycl; using", "0"},
+      {"using real = T; typedef int number; void f(real x, number n)", "0, ?, ?"},
       {"#define KERNEL(n) PROPERTY((nd_range_kernel<n>)) void\nKERNEL(2) f(int* x)",
        "0, int*"},
       {"#define ONE PROPERTY((nd_range_kernel<1>))\nTWO void f(int* x)", "0, int*"},

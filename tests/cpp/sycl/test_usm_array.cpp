@@ -206,6 +206,7 @@ TEST(UsmArray, AnArrayThatWasMovedFromIsNotUsed) {
   refuses([&] { return to_legacy_managed_tensor(std::move(made)); });
   refuses([&] { return made.view(); });
   refuses([&] { ordered_section(queue_on(), made).wait(); });
+  EXPECT_EQ(made.queue(), other.queue());
 }
 
 TEST(UsmArray, WhatALegacyTensorCannotSayLeavesTheArrayWhole) {

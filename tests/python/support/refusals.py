@@ -39,7 +39,7 @@ def check_refusal(
     if wanted is None:
         assert sentence in str(error)
     else:
-        is_written = " view " in wanted and not wanted.startswith("const ")
+        is_written = wanted != "" and not wanted.startswith("const ")
         text = NAMED.sub(r"\1: ", str(error))
         assert text == wanted + sentence + (KEEP_THE_COPY if is_written else "")
     assert SENTENCE.fullmatch(sentence)

@@ -408,7 +408,10 @@ NB_MODULE(extension_under_test_module, m) {
         [](const any_view& x) { return describe(x.as<relaxed_view<float, 2>>()); });
   m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
   m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
-  m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>()); }, "x"_a);
+  m.def(
+      "cast_unlocked", [](nb::handle x) { nb::cast<owned_view<const_row>>(x); }, "x"_a,
+      nb::call_guard<nb::gil_scoped_release>());
+  m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>("y")); }, "x"_a);
   m.def("any_given_back", [](any_view x) { return x; }, "x"_a);
   m.def("rank_two_const", &describe<array_view<const float, 2>>, "x"_a);
   m.def("left", &describe<array_view<const float, 2, Kokkos::layout_left>>, "x"_a);

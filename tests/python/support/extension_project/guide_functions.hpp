@@ -73,8 +73,8 @@ bool axpy_if(const char* kernel, double a, const usm_dlpack::any_view& x,
   if (!usm_dlpack::same_data_type(x.dtype(), usm_dlpack::data_type_v<Element>)) {
     return false;
   }
-  const auto from = x.as<Kokkos::mdspan<const Element, extents>>();
-  const auto to = y.as<Kokkos::mdspan<Element, extents>>();  // refused if it has another dtype
+  const auto from = x.as<Kokkos::mdspan<const Element, extents>>("x");
+  const auto to = y.as<Kokkos::mdspan<Element, extents>>("y");  // refused if of another dtype
   if (from.extents() != to.extents()) {
     throw std::invalid_argument("axpy: y: expected the size of x, found another");
   }

@@ -247,7 +247,10 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
         [](const std::variant<std::monostate, owned_view<row>, owned_view<doubles>>& x) {
           return x.index();
         });
-  m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>()); }, "x"_a);
+  m.def(
+      "cast_unlocked", [](py::handle x) { x.cast<owned_view<const_row>>(); },
+      py::call_guard<py::gil_scoped_release>());
+  m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>("y")); }, "x"_a);
   m.def("any_as_columns", [](const any_view& x) { return describe(x.as<columns>()); });
   m.def("any_as_shared",
         [](any_view x) { return std::move(x).as<owned_view<shared_mdspan<const_row>>>(); });
