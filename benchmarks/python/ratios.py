@@ -62,21 +62,25 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
     take = partial(from_dlpack, ours)
     take_theirs = partial(peer.from_dlpack, theirs)
     idle = dpctl.SyclQueue(root_device(0), property="in_order")
-    plain = from_dlpack(host, device=(14, 0))
+    # Nobody was given the memory of the first; that of the other is given again and again.
+    alone, plain = (from_dlpack(host, device=(14, 0)) for _ in range(2))
     assert plain.sycl_queue is None
     foreign = OnlyDLPack(plain)
-    export, export_in_order, export_out_of_order, export_theirs, export_host = (
+    export = partial(alone.__dlpack__, stream=-1, max_version=(1, 3))
+    export_again, export_in_order, export_out_of_order, export_theirs, export_host = (
         partial(array.__dlpack__, max_version=(1, 3))
         for array in (plain, to_dlpack_tensor(ours, queue=idle), ours, theirs, host)
     )
     return [
-        ("`__dlpack__` of a tensor without a queue / of the peer's array", 1 / 15,
-         export, export_theirs),
+        ("`__dlpack__(stream=-1)` of a tensor, which waits for nobody / of the peer's array",
+         1 / 15, export, export_theirs),
+        ("of a tensor that waits for dpctl's idle queue / of the peer's array", None,
+         export_again, export_theirs),
         ("of a tensor that waits for its idle in-order queue / of the peer's array", None,
          export_in_order, export_theirs),
         ("of a tensor that waits for its idle out-of-order queue / of the peer's array", None,
          export_out_of_order, export_theirs),
-        ("`__dlpack__` of a tensor without a queue / of a NumPy array", None, export, export_host),
+        ("`__dlpack__(stream=-1)` of a tensor / of a NumPy array", None, export, export_host),
         ("`from_dlpack` of a tensor / the peer's of its own array", 1 / 40, take, take_theirs),
         ("`from_dlpack` of the peer's array / the peer's of it", 1 / 3,
          partial(from_dlpack, theirs), take_theirs),
@@ -96,9 +100,9 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
          partial(to_dlpack_tensor, ours), take),
         ("`validate` of a tensor / `from_dlpack` of a tensor", 2, partial(validate, ours), take),
         ("a C++ function takes a tensor as a view / as `nb::ndarray`", 1,
-         partial(extension.take_view, plain), partial(extension.take_ndarray, plain)),
+         partial(extension.take_view, alone), partial(extension.take_ndarray, plain)),
         ("a C++ function takes it by its second overload, as a view / as `nb::ndarray`", 1,
-         partial(extension.overloaded_view, plain), partial(extension.overloaded_ndarray, plain)),
+         partial(extension.overloaded_view, alone), partial(extension.overloaded_ndarray, plain)),
         ("a C++ function takes a foreign array as a view / as `nb::ndarray`, not validated", None,
          partial(extension.take_view, foreign), partial(extension.take_ndarray, foreign)),
         ("a C++ function returns an `owned_view` / an `nb::ndarray`", None,
