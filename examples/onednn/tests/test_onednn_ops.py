@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_refused(queue: Any) -> None:
     assert refused.value.found == "the status unimplemented (3)"
     with pytest.raises(ValueError, match="b: expected the shape"):
         onednn_ops.matmul(x, make(np.ones((4, 3), "f4"), queue))
-    with pytest.raises(usm_dlpack.ConversionError, match=r"doubles \(const float32 view of rank 2\): dtype"):
+    with pytest.raises(usm_dlpack.ConversionError, match=r"^doubles \(const float32 view"):
         onednn_ops.matmul(x, doubles)
 
 
