@@ -288,7 +288,6 @@ std::optional<offered_capsule> try_exchange_api(nb::handle x, const import_reque
 /// this thread's consumers.
 offered_capsule offer_own(nb::handle x) {
   const tensor& own = ready_tensor(x);
-  wait_for_users(own);
   return {make_capsule(export_managed(x)), own.queue()};
 }
 
