@@ -23,8 +23,9 @@ struct queue_use {
 // Never destroyed: threads may outlive the statics.
 std::mutex guard;
 auto& uses = *new std::unordered_map<sycl::queue, queue_use>;
-/// The objects that know their bytes, with the lowest, by the length's position of its highest
-/// bit. So what overlaps some bytes is found without a look at all that do not.
+/// The objects that know their bytes, sorted by the lowest. There is a set for each power of
+/// two: set n is for 2^n bytes and more. Since no object of a set is much longer than another,
+/// those that overlap some bytes are near each other in it.
 using places = std::set<std::pair<std::uintptr_t, memory_users*>>;
 auto& by_length = *new std::array<places, 64>;
 std::uint64_t now = 0;

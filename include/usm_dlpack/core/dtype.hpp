@@ -236,26 +236,37 @@ constexpr std::uintptr_t alignment_mask(DLDataType dtype) noexcept {
   return ((bits - 1U) & ~bits) >> 3U;
 }
 
+/// Whether dpnp, and NumPy by itself, have a dtype, of the same name. @pre it is known
+constexpr bool is_of_numpy(DLDataType dtype) noexcept {
+  return dtype.lanes == 1 && dtype.bits >= 8 &&
+         (dtype.code <= kDLFloat || dtype.code == kDLComplex || dtype.code == kDLBool);
+}
+
+/// For example `float32` or `float32x2`.
+inline std::string name_of(DLDataType dtype) {
+  std::string name = "unknown";
+  if (dtype.code < type_code_count) {
+    name = type_code_rows[dtype.code].name;
+    name += is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
+  }
+  if (dtype.lanes != 1) {
+    name.append("x").append(std::to_string(dtype.lanes));
+  }
+  return name;
+}
+
 }  // namespace detail
 
 /// The name of a dtype: `float32`. If it is no scalar dtype of DLPack 1.3, with its raw
 /// numbers: `float32x2 (code 2, bits 32, lanes 2)`.
 inline std::string to_string(DLDataType dtype) {
-  std::string name = "unknown";
-  if (dtype.code < detail::type_code_count) {
-    name = detail::type_code_rows[dtype.code].name;
-    name += detail::is_named_by_code(dtype) ? "" : std::to_string(dtype.bits);
-  }
+  std::string name = detail::name_of(dtype);
   if (dtype.lanes == 1 && detail::dtype_is_known(dtype)) {
     return name;
   }
-  const std::string lanes = std::to_string(dtype.lanes);
-  if (dtype.lanes != 1) {
-    name.append("x").append(lanes);  // g++ 12 warns of "x" + lanes in C++20 at -O3
-  }
   name.append(" (code ").append(std::to_string(dtype.code));
   name.append(", bits ").append(std::to_string(dtype.bits));
-  return name.append(", lanes ").append(lanes).append(")");
+  return name.append(", lanes ").append(std::to_string(dtype.lanes)).append(")");
 }
 
 }  // namespace usm_dlpack

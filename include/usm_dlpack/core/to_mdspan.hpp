@@ -29,18 +29,16 @@ template <class View>
 void check_element_type(const DLTensor& tensor, subbyte storage) {
   constexpr DLDataType wanted = data_type_v<typename View::element_type>;
   constexpr bool padded = is_subbyte_padded_v<typename View::element_type>;
-  constexpr bool is_of_dpnp =
-      wanted.lanes == 1 && wanted.bits >= 8 &&
-      (wanted.code <= kDLFloat || wanted.code == kDLComplex || wanted.code == kDLBool);
   if (!usm_dlpack::same_data_type(tensor.dtype, wanted)) {
-    const std::string named = usm_dlpack::to_string(wanted);
-    const std::string name = named.substr(0, named.find(' '));
-    refuse(
-        errc::dtype_mismatch, "dtype", named + " for the view's element type",
-        usm_dlpack::to_string(tensor.dtype),
-        "convert the array to " + name +
-            (is_of_dpnp ? ", in Python by dpnp.from_dlpack(x).astype(\"" + name + "\")" : "") +
-            ", or in C++ use a view of its element type");
+    const std::string name = detail::name_of(wanted);
+    std::string remedy = "convert the array to " + name;
+    if (detail::is_of_numpy(wanted)) {
+      remedy += ", in Python by dpnp.from_dlpack(x).astype(\"" + name + "\")";
+    }
+    refuse(errc::dtype_mismatch, "dtype",
+           usm_dlpack::to_string(wanted) + " for the view's element type",
+           usm_dlpack::to_string(tensor.dtype),
+           remedy + ", or in C++ use a view of its element type");
   }
   if (wanted.bits < 8 && padded != (storage == subbyte::padded)) {
     refuse(errc::dtype_mismatch, "flags",

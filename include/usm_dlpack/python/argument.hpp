@@ -175,25 +175,18 @@ python_exception refusal_of_parameter(python_exception refused, PyObject* object
                               has_const_elements<View> ? "" : if_copied);
 }
 
-/// The refusal of an object without a dtype, like `dpctl.memory`, which counts as bytes.
+/// The refusal of another dtype, if the caller needs more than a conversion: an object without
+/// a dtype, like `dpctl.memory`, counts as bytes, and an array in host memory needs a copy.
 template <class View>
-conversion_error refusal_of_bytes(const conversion_error& refused) {
-  const std::string named = usm_dlpack::to_string(data_type_v<typename View::element_type>);
-  const std::string call =
-      "usm_dlpack.to_dlpack_tensor(x, dtype=\"" + named.substr(0, named.find(' ')) + "\"";
+conversion_error refusal_of_dtype(const conversion_error& refused, bool is_on_host) {
+  const std::string name = detail::name_of(data_type_v<typename View::element_type>);
+  const char* const shape = View::rank() == 1 ? ")" : ", shape=s), where s is its shape";
   return {refused.code(),
-          {refused.field(), refused.expected(), refused.found() + ", bytes without a dtype",
-           "pass " + call + (View::rank() == 1 ? ")" : ", shape=s), where s is its shape")}};
-}
-
-/// The refusal of an array of another dtype in host memory, where it also needs a copy.
-template <class View>
-conversion_error refusal_on_host(const conversion_error& refused) {
-  const std::string named = usm_dlpack::to_string(data_type_v<typename View::element_type>);
-  return {refused.code(),
-          {refused.field(), refused.expected(), refused.found() + " in host memory",
-           "pass usm_dlpack.from_dlpack(numpy.asarray(x, \"" +
-               named.substr(0, named.find(' ')) + "\"), device=(14, 0)), a copy"}};
+          {refused.field(), refused.expected(),
+           refused.found() + (is_on_host ? " in host memory" : ", bytes without a dtype"),
+           is_on_host ? "pass usm_dlpack.from_dlpack(numpy.asarray(x, \"" + name +
+                            "\"), device=(14, 0)), a copy"
+                      : "pass usm_dlpack.to_dlpack_tensor(x, dtype=\"" + name + "\"" + shape}};
 }
 
 /// Ends the process with a sentence where it would crash without one.
@@ -235,11 +228,12 @@ bool take_array(PyObject* object, const Leaves& leaves, const Use& use) {
     const bool is_bytes = array.is_of_other_type() &&
                           same_data_type(array.dtype(), data_type_v<std::uint8_t>) &&
                           PyObject_HasAttrString(object, "__dlpack__") == 0;
-    const bool is_on_host = refused.code() == errc::dtype_mismatch && array.is_on_host();
+    const bool is_host_dtype = refused.code() == errc::dtype_mismatch && array.is_on_host() &&
+                               is_of_numpy(data_type_v<typename View::element_type>);
     throw refusal_of_parameter<View>(
-        exception_of(is_bytes     ? detail::refusal_of_bytes<View>(refused)
-                     : is_on_host ? detail::refusal_on_host<View>(refused)
-                                  : refused),
+        exception_of(is_bytes || is_host_dtype
+                         ? detail::refusal_of_dtype<View>(refused, is_host_dtype)
+                         : refused),
         object);
   }
   leaves(fit::type);

@@ -16,6 +16,10 @@ TEST(Dtype, PrintsNameWidthLanesAndRawNumbers) {
   EXPECT_EQ(to_string(data_type_v<bool>), "bool");
   EXPECT_EQ(to_string({kDLBool, 1, 1}), "bool1 (code 6, bits 1, lanes 1)");
   EXPECT_EQ(to_string({kDLBfloat, 16, 1}), "bfloat16");
+  EXPECT_TRUE(detail::is_of_numpy(data_type_v<bool>) &&
+              detail::is_of_numpy({kDLFloat, 16, 1}));
+  EXPECT_FALSE(detail::is_of_numpy({kDLBfloat, 16, 1}) ||
+               detail::is_of_numpy({kDLInt, 4, 1}) || detail::is_of_numpy({kDLFloat, 32, 2}));
   EXPECT_EQ(to_string({type_code::float8_e4m3fn, 8, 1}), "float8_e4m3fn");
   EXPECT_EQ(to_string({type_code::float4_e2m1fn, 4, 2}),
             "float4_e2m1fnx2 (code 17, bits 4, lanes 2)");
