@@ -98,7 +98,8 @@ def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(foreign, 
 
 @pytest.mark.parametrize("answer", [None, "dltensor"])
 def test_an_answer_that_is_no_capsule_is_refused(answer):
-    with refused("capsule_unusable", "capsule", found=f"of type {type(answer).__name__}"):
+    found, remedy = f"of type {type(answer).__name__}", "have __dlpack__() return a capsule"
+    with refused("capsule_unusable", "capsule", found=found, remedy=remedy):
         from_dlpack(OldArray(answer))
 
 
@@ -115,7 +116,8 @@ def test_an_answer_that_is_no_capsule_is_refused(answer):
 def test_a_capsule_that_is_not_fresh_is_refused(name, found, give):
     capsule = new_capsule(64, name)
     for keywords in ({}, {"device": (14, 0)}):
-        with refused("capsule_unusable", "capsule", expected="a fresh one", found=found):
+        remedy = "ask the producer for a new one"
+        with refused("capsule_unusable", "capsule", found=found, remedy=remedy):
             from_dlpack(give(capsule), **keywords)
     assert name_of(capsule) == name
 

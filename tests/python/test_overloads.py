@@ -257,9 +257,11 @@ def test_the_reason_is_that_of_the_first_array_by_its_name_in_the_caller(ext, me
 
 def test_the_name_of_an_array_may_be_that_of_a_global_variable(ext, memory):
     variables = {1: 0, "": 0, "ext": ext, "longs": to_dlpack_tensor(memory, dtype="int64")}
-    with pytest.raises(ConversionError) as caught:
-        exec("ext.which_two(longs, longs, 1.0)", variables)
-    assert str(caught.value).startswith(f"longs ({ROW[:-2]}): dtype: ")
+    call = "ext.which_two(longs, longs, 1.0)"
+    for code in (call, f"def function():\n    {call}\nfunction()"):
+        with pytest.raises(ConversionError) as caught:
+            exec(code, variables)
+        assert str(caught.value).startswith(f"longs ({ROW[:-2]}): dtype: ")
 
 
 def test_a_cast_without_the_gil_ends_with_a_sentence(binding, ext, new_process, memory):
