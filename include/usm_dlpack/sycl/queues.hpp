@@ -69,8 +69,12 @@ inline bool watch_last_command(const sycl::queue& queue) {
     if (spent > std::chrono::seconds(1)) {
       return false;
     }
-    std::this_thread::sleep_for(
-        std::min<clock::duration>(spent / 16, std::chrono::milliseconds(1)));
+    if (spent < std::chrono::microseconds(100)) {  // which the shortest sleep takes
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(
+          std::min<clock::duration>(spent / 16, std::chrono::milliseconds(1)));
+    }
   }
   return true;
 }
