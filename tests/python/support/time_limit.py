@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limit of a test: a process above it shows where its threads stand, and ends.
+"""The limit of a test: a process above two minutes shows where its threads stand, and ends.
 
 By an alarm, which a child of fork() may set too; a timer of faulthandler would hang its end.
 """
@@ -19,7 +19,7 @@ def show_on(stream: int) -> None:
 
 
 def begin() -> None:
-    signal.alarm(30)
+    signal.alarm(120)
 
 
 @contextmanager
