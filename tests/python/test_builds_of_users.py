@@ -79,6 +79,7 @@ CORE, SYCL = "#include <usm_dlpack/core.hpp>\n", "#include <usm_dlpack/sycl/conf
     ("header", "text", "source", "sentence"),
     [
         ("none", "", CORE, "dlpack/dlpack.h: expected version 1.0 or newer, found no such header;"),
+        ("none", "", SYCL, "sycl/sycl.hpp: expected the headers of DPC++, found none; with CMake"),
         (DLPACK, "#define DLPACK_VERSION 60\n", CORE, "or newer, found one older than 1.0;"),
         (DLPACK, "#define DLPACK_MAJOR_VERSION 2\n", CORE, "expected major version 1, found"),
         (

@@ -26,11 +26,12 @@ remove that flag, because every refusal is an exception
 #if !__has_include(<dlpack/dlpack.h>)
 #error dlpack/dlpack.h: expected version 1.0 or newer, found no such header; \
 add its folder to the include path
-#endif
+#else
 #include <dlpack/dlpack.h>
 #if !defined(DLPACK_MAJOR_VERSION)
 #error dlpack/dlpack.h: expected version 1.0 or newer, found one older than 1.0; \
 point the include path to a newer one
+#endif
 #endif
 #elif !defined(DLPACK_MAJOR_VERSION)
 #error dlpack.h: expected version 1.0 or newer, found an older one that is included before; \

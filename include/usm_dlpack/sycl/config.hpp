@@ -3,6 +3,10 @@
 // Includes SYCL, which must be DPC++, and says whether the compiler makes kernels.
 #pragma once
 
+#if !__has_include(<sycl/sycl.hpp>)
+#error sycl/sycl.hpp: expected the headers of DPC++, found none; \
+with CMake link usm_dlpack::sycl_runtime, else compile with icpx or add -isystem
+#endif
 #include <sycl/sycl.hpp>
 
 #if defined(SYCL_LANGUAGE_VERSION) && !defined(SYCL_KHR_DEFAULT_CONTEXT) && \
