@@ -51,9 +51,11 @@ bool has_type(const DLTensor& tensor, const requirements& wanted) {
          (!wanted.ndim || tensor.ndim == *wanted.ndim);
 }
 
-void check_flags(std::uint64_t flags, const requirements& wanted) {
+/// dpnp exports arrays of rank 0 as read-only, though they are not.
+void check_flags(std::uint64_t flags, std::int32_t ndim, const requirements& wanted) {
   if (wanted.writable && (flags & flag::read_only) != 0) {
-    detail::refuse_read_only_view();
+    detail::refuse_read_only_view(
+        ndim == 0 ? "if it is dpnp's, pass usm_dlpack.to_dlpack_tensor(x); else " : "");
   }
 }
 
@@ -62,7 +64,7 @@ offer compare(const proved_tensor& proved, const requirements& wanted) {
   if (!has_type(proved.described, wanted)) {
     return offer::other_type;
   }
-  check_flags(proved.flags, wanted);
+  check_flags(proved.flags, proved.ndim(), wanted);
   detail::check_kind(proved.proof, wanted);
   return offer::made;
 }
@@ -136,7 +138,7 @@ offer offer_foreign(nb::handle array, offered_capsule offered, const requirement
   const DLTensor& described = content.described();
   const bool fits = has_type(described, wanted);
   if (fits) {
-    check_flags(content.flags(), wanted);
+    check_flags(content.flags(), described.ndim, wanted);
     out = proved_tensor(
         described, content.flags(),
         detail::import_tensor(described, wanted, detail::storage_of(content.flags())));

@@ -4,6 +4,7 @@
 #include "capsule.hpp"
 #include "cuda_streams.hpp"
 #include "dlpack_method.hpp"
+#include "dtypes.hpp"
 #include "places.hpp"
 #include "queues.hpp"
 #include "tensor.hpp"
@@ -18,6 +19,7 @@ struct array_names {
   nb::handle max_version = PyUnicode_InternFromString("max_version");
   nb::handle stream = PyUnicode_InternFromString("stream");
   nb::handle copy = PyUnicode_InternFromString("copy");
+  nb::handle sycl_queue = PyUnicode_InternFromString("sycl_queue");
   nb::handle dl_device = PyUnicode_InternFromString("dl_device");
   nb::handle newest_version =  ///< of DLPack that we know
       nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION).release();
@@ -299,6 +301,20 @@ bool names_no_queue(nb::handle capsule) {
   return content.described().device.device_type == kDLOneAPI && !queue_behind(content);
 }
 
+/// Exports an array that names no queue, with dpctl's as stream, which its producer orders
+/// behind the one that it works on. If that fails, asks without a stream.
+nb::object ask_for_dpctl(nb::handle method, std::int32_t device_id, std::optional<bool> copy) {
+  try {
+    return ask_by_dlpack(method, {dpctl_queue_object(device_id)}, copy).capsule;
+  } catch (const conversion_error&) {  // there is no such device
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) {
+      throw;
+    }
+  }
+  return ask_by_dlpack(method, {}, copy).capsule;
+}
+
 /// Exports an array by `__dlpack__`. An array without a queue is refused before that, if it
 /// reports memory that is not taken.
 offered_capsule ask_method(nb::handle x, nb::handle method, const import_request& request) {
@@ -307,14 +323,21 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
     return ordered_for(request,
                        {ask_by_dlpack(method, {}, request.copy).capsule, std::move(own)});
   }
+  const bool has_queue = request.anywhere && type_has(x, names().sycl_queue);
   const std::optional<DLDevice> device =
-      request.anywhere && !detail::has_cuda_devices() ? std::nullopt : reported_device(x);
+      has_queue && !detail::has_cuda_devices() ? std::nullopt : reported_device(x);
   if (device && detail::is_cuda(device->device_type)) {
     return ask_cuda(method, request, *device);
   }
   const bool on_host = device && device->device_type == kDLCPU;
+  if (on_host && !request.anywhere && !request.host) {
+    make_exportable(x);  // refuses what a copy, the remedy, would refuse
+  }
   if (device && !request.anywhere && !(on_host && request.host)) {
     detail::id_named_by(*device);  // refuses memory of other devices
+  }
+  if (!request.queue && !has_queue && device && device->device_type == kDLOneAPI) {
+    return {ask_for_dpctl(method, device->device_id, request.copy), {}};
   }
   exported_capsule made = ask_by_dlpack(
       method, on_host ? std::vector<nb::object>() : request.streams, request.copy);

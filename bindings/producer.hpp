@@ -17,8 +17,8 @@ namespace usm_dlpack::python {
 struct import_request {
   std::optional<bool> copy;  ///< only False is passed on
   bool host = false;         ///< whether arrays in host memory are accepted
-  /// Whether `sycl_queue` is not read before the export, nor `__dlpack_device__` if SYCL lists
-  /// no CUDA device. Extensions read the queue after it.
+  /// Whether `sycl_queue` is not read before the export, nor `__dlpack_device__` if the type
+  /// has a `sycl_queue` and SYCL lists no CUDA device. Extensions read the queue after it.
   bool anywhere = false;
   std::optional<sycl::queue> queue;  ///< the consumer's
   std::vector<nb::object> streams;   ///< the same queue, as in `place`
@@ -32,7 +32,8 @@ struct offered_capsule {
 };
 
 /// Exports an array. If the producer names its own queue, the request's queue is ordered
-/// behind it. Otherwise the producer gets the request's queue as `stream`, if it takes one.
+/// behind it. Otherwise the producer gets the request's queue as `stream`, or else dpctl's, if
+/// it takes one.
 /// The producer of a CUDA array gets a CUDA stream of this package, and a queue is ordered
 /// behind that: the request's, or else the package's.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises

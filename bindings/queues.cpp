@@ -44,9 +44,9 @@ sycl::queue& package_queue(std::int32_t device_id) {
              : queues.try_emplace(device_id, make_queue(device_id)).first->second;
 }
 
-sycl::queue dpctl_queue(std::int32_t device_id) {
+nb::object dpctl_queue_object(std::int32_t device_id) {
   static std::mutex guard;
-  static auto& queues = *new std::map<std::int32_t, sycl::queue>;
+  static auto& queues = *new std::map<std::int32_t, nb::object>;
   {
     const std::lock_guard<std::mutex> lock(guard);
     const auto found = queues.find(device_id);
@@ -57,7 +57,11 @@ sycl::queue dpctl_queue(std::int32_t device_id) {
   static imported cached_queue{"dpctl", "get_device_cached_queue"};
   const nb::object made = cached_queue.get()(to_dpctl(root_device(device_id)));
   const std::lock_guard<std::mutex> lock(guard);
-  return queues.try_emplace(device_id, *find_sycl<sycl::queue>(made)).first->second;
+  return queues.try_emplace(device_id, made).first->second;
+}
+
+sycl::queue dpctl_queue(std::int32_t device_id) {
+  return *find_sycl<sycl::queue>(dpctl_queue_object(device_id));
 }
 
 copy_queue::copy_queue(std::int32_t device_id)

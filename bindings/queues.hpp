@@ -24,6 +24,8 @@ sycl::queue& package_queue(std::int32_t device_id);
 /// @pre the GIL is held
 /// @throws conversion_error as `root_device`; nb::python_error from dpctl
 sycl::queue dpctl_queue(std::int32_t device_id);
+/// The same, as a `dpctl.SyclQueue`.
+nb::object dpctl_queue_object(std::int32_t device_id);
 
 /// A queue on a root device for one copy: in order, in the default context. Nobody else uses
 /// it meanwhile, so a copy that waits does not delay others. After an exception the destructor

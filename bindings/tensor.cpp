@@ -209,6 +209,12 @@ PyObject* refuse_arithmetic(PyObject* left, PyObject* right) {
   return nullptr;
 }
 
+PyObject* refuse_power(PyObject* left, PyObject* right, PyObject*) {
+  return refuse_arithmetic(left, right);
+}
+
+PyObject* refuse_unary(PyObject* self) { return refuse_arithmetic(self, self); }
+
 nb::tuple shape_tuple(const tensor& self) { return to_tuple(self.shape(), self.ndim()); }
 nb::tuple strides_tuple(const tensor& self) { return to_tuple(self.strides(), self.ndim()); }
 
@@ -424,6 +430,11 @@ void register_tensor(guarded_module& module) {
       {Py_nb_subtract, reinterpret_cast<void*>(&refuse_arithmetic)},
       {Py_nb_multiply, reinterpret_cast<void*>(&refuse_arithmetic)},
       {Py_nb_true_divide, reinterpret_cast<void*>(&refuse_arithmetic)},
+      {Py_nb_floor_divide, reinterpret_cast<void*>(&refuse_arithmetic)},
+      {Py_nb_remainder, reinterpret_cast<void*>(&refuse_arithmetic)},
+      {Py_nb_power, reinterpret_cast<void*>(&refuse_power)},
+      {Py_nb_negative, reinterpret_cast<void*>(&refuse_unary)},
+      {Py_nb_absolute, reinterpret_cast<void*>(&refuse_unary)},
       {Py_nb_matrix_multiply, reinterpret_cast<void*>(&refuse_arithmetic)},
       {0, nullptr}};
   tensor_class made(

@@ -7,7 +7,6 @@ import re
 import sys
 from typing import Any
 
-import dpctl
 import extension_under_test
 import ml_dtypes
 import numpy as np
@@ -23,6 +22,7 @@ from capsules import (
     ForeignArray,
     ForeignTensor,
     call_deleter,
+    dpctl_queue,
     integers,
     new_capsule,
 )
@@ -269,7 +269,7 @@ def test_a_managed_tensor_names_no_queue_and_is_taken_to_be_on_that_of_dpctl(sta
     memory = allocate("device", 4 * COUNT, new_queue())
     foreign = ForeignTensor(address_of(memory), shape=(COUNT,), dtype=(0, 32, 1))
     made = api.take(foreign.managed)
-    pending = start(dpctl.get_device_cached_queue(dpctl.SyclDevice()), into=memory)
+    pending = start(dpctl_queue(), into=memory)
     assert answer_behind(pending, made.numpy).tolist() == VALUES
 
 
@@ -355,7 +355,7 @@ def test_the_work_stream_is_behind_a_consumer_that_named_no_queue(has_queue, sta
     device = new_queue(in_order=True) if has_queue else (14, 0)
     x = from_dlpack(np.zeros(COUNT, np.int32), device=device)
     x.__dlpack__()  # as dpnp takes it: dpctl's queue may work on it now
-    queue = dpctl.get_device_cached_queue(dpctl.SyclDevice())
+    queue = dpctl_queue()
     pending = start(queue, into=as_usm_memory(x))
     api.borrow(x)
     check_order(api.queue(), pending)
@@ -503,7 +503,10 @@ def test_without_a_usable_table_on_the_type_the_capsule_is_asked_for(table):
     plain.__dlpack_c_exchange_api__ = capsule_of(table.struct)  # of the object
     for array in (*arrays, plain):
         assert from_dlpack(array).shape == (3, 4)
-        assert (table.calls, array.asked) == ([], [{"max_version": NEWEST}])
+        assert (table.calls, array.asked) == (
+            [],
+            [{"stream": dpctl_queue(), "max_version": NEWEST}],
+        )
 
 
 def test_a_class_that_overrides_dlpack_is_asked_by_it(table):
@@ -539,4 +542,7 @@ def test_an_array_that_takes_part_in_a_gradient_is_asked_by_dlpack(table):
     assert (table.calls, array.asked) == (["export", "stream 14 0"], [])
     array.requires_grad = True
     from_dlpack(array)
-    assert (len(table.calls), array.asked) == (2, [{"max_version": NEWEST}])
+    assert (len(table.calls), array.asked) == (
+        2,
+        [{"stream": dpctl_queue(), "max_version": NEWEST}],
+    )

@@ -2,13 +2,13 @@
 """The queue of an array that a nanobind or pybind11 extension takes, shown with work in flight."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import dpctl
 import extension_under_test
 import numpy as np
 import pytest
-from capsules import ForeignArray, ForeignTensor
+from capsules import ForeignArray, ForeignTensor, Ordering, dpctl_queue
 from dpctl.memory import as_usm_memory
 from memory_sources import TypedArray, address_of, allocate
 from pending_work import PendingFill, answer_behind
@@ -29,11 +29,6 @@ PARAMETERS: dict[str, Callable[[Any, Any], Any]] = {
     "a pointer": lambda ext, x: ext.maybe_pointer(x),
     "in a list": lambda ext, x: getattr(ext, SIZES[ext.__name__])([x]),
 }
-
-
-def dpctl_queue() -> Any:
-    """Return the queue on which dpctl and dpnp put memory that they take without a queue."""
-    return dpctl.get_device_cached_queue(dpctl.SyclDevice())
 
 
 def given_back(ext: Any, x: Any) -> Any:
@@ -77,6 +72,13 @@ def test_an_array_that_says_no_queue_is_taken_to_be_on_that_of_dpctl(ext, queue,
         answer_behind(pending, lambda array=array: ext.rank_one(array))
         pending = start(dpctl_queue(), into=memory)
         answer_behind(pending, lambda array=array: ext.given_back(array))
+
+
+def test_an_array_that_says_no_queue_orders_that_of_dpctl_behind_its_own(ext, producer, start):
+    for use in (ext.rank_one, ext.given_back):
+        memory = allocate("device", 48, producer)
+        array = Ordering(ForeignTensor(address_of(memory), shape=(12,)), producer)
+        answer_behind(start(producer, into=memory), partial(use, array))
 
 
 def test_an_array_waits_for_who_was_given_its_bytes(ext, queue, start):

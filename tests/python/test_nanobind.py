@@ -32,6 +32,7 @@ from capsules import (
     OldArray,
     call_deleter,
     consume,
+    dpctl_queue,
     name_of,
 )
 from dpctl import memory as usm
@@ -174,7 +175,7 @@ def test_a_foreign_capsule_lives_as_long_as_the_call(ext, memory, legacy):
     foreign = ForeignTensor(address_of(memory), legacy=legacy)
     array = ForeignArray(foreign)
     assert ext.rank_two_const(array) == (address_of(memory), (3, 4), (4, 1))
-    assert array.asked == [{"max_version": (1, 3)}]
+    assert array.asked == [{"stream": dpctl_queue(), "max_version": (1, 3)}]
     assert foreign.deletions == 0
     array.given = None
     assert foreign.deletions == 1
@@ -438,6 +439,12 @@ def test_a_read_only_array_needs_const_elements(ext, queue, shared):
         back = ext.given_back(array)  # of const elements
         assert (back.data, back.readonly) == (shared.data, True)
     assert not shared.readonly
+    foreign = ForeignTensor(shared.data, shape=())  # as dpnp's
+    foreign.managed.flags = READ_ONLY
+    array = ForeignArray(foreign)
+    remedy = "if it is dpnp's, pass usm_dlpack.to_dlpack_tensor(x); else copy the array"
+    with refused("read_only", "flags", remedy=remedy, wanted="float32 view of rank 0: "):
+        ext.written_scalar(array)
 
 
 @pytest.mark.parametrize(
@@ -628,7 +635,7 @@ def test_an_object_at_hand_becomes_an_owned_view_and_no_other(ext, floats):
         ext.to_owned(np.zeros(3, np.float32))
     for thing in (3, None):
         found = f"found an object of type {type(thing).__name__}; "
-        with pytest.raises(TypeError, match=f"x: expected an array .*{found}"):
+        with pytest.raises(TypeError, match=f"array: expected one with .*{found}"):
             ext.to_owned(thing)
     with pytest.raises(TypeError, match=r"a dpctl\.SyclQueue, found an object of type int; "):
         ext.cast_to_queue(3)

@@ -264,14 +264,16 @@ def test_the_name_of_an_array_may_be_that_of_a_global_variable(ext, memory):
         assert str(caught.value).startswith(f"longs ({ROW[:-2]}): dtype: ")
 
 
-def test_a_cast_without_the_gil_ends_with_a_sentence(binding, ext, new_process, memory):
+@pytest.mark.parametrize("call", ["cast_unlocked(x)", "made_unlocked(x.sycl_queue)"])
+def test_a_cast_without_the_gil_ends_with_a_sentence(call, binding, ext, new_process):
     folder = str(Path(ext.__file__).parent)
     done = new_process(
-        f"import sys; sys.path.insert(0, {folder!r}); import usm_dlpack, {ext.__name__} as ext; "
-        "ext.cast_unlocked(usm_dlpack.empty(3))"
+        f"import sys; sys.path.insert(0, {folder!r}); import dpctl, usm_dlpack; "
+        f"import {ext.__name__} as ext; x = usm_dlpack.empty(3, device=dpctl.SyclQueue()); "
+        f"ext.{call}"
     )
     assert done.returncode == -signal.SIGABRT
-    assert "GIL: expected that a cast of a Python object holds it, found it rel" in done.stderr
+    assert "GIL: expected that a cast to or from Python holds it, found it rel" in done.stderr
 
 
 def test_a_view_of_any_array_is_refused_by_the_name_that_its_author_gives(ext, memory):

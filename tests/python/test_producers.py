@@ -10,7 +10,15 @@ from typing import Any
 import dpctl
 import numpy as np
 import pytest
-from capsules import IS_COPIED, NEWEST, ForeignArray, ForeignTensor, OldArray, new_capsule
+from capsules import (
+    IS_COPIED,
+    NEWEST,
+    ForeignArray,
+    ForeignTensor,
+    OldArray,
+    dpctl_queue,
+    new_capsule,
+)
 from memory_sources import TypedArray, address_of, new_queue
 from pending_work import COUNT, VALUES, answer_behind, check_order
 from refusals import wrong_argument
@@ -244,7 +252,7 @@ def test_a_copy_that_the_producer_made_unasked_is_the_copy(memory, strides):
     assert (made.data == address_of(memory)) is (strides == (4, 1))
     assert (made.strides, made.byte_extent) == ((4, 1), 48)
     assert from_dlpack(array).data == address_of(memory)
-    assert array.asked == [{"max_version": NEWEST}] * 2
+    assert array.asked == [{"stream": dpctl_queue(), "max_version": NEWEST}] * 2
 
 
 def test_no_copy_is_refused_by_the_producer_where_it_can_be(foreign):
@@ -258,7 +266,21 @@ def test_no_copy_is_refused_by_the_producer_where_it_can_be(foreign):
     array = Copying(foreign)
     with pytest.raises(BufferError, match="not without a copy"):
         from_dlpack(array, copy=False)
-    assert array.asked == [{"max_version": NEWEST, "copy": False}]
+    alone = {"max_version": NEWEST, "copy": False}
+    assert array.asked == [alone | {"stream": dpctl_queue()}, alone]
+
+
+@pytest.mark.parametrize("error", [ValueError, BufferError, RuntimeError])
+def test_an_array_whose_producer_refuses_every_stream_is_taken_without(foreign, error):
+    class Alone(ForeignArray):
+        def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+            if stream is not None:
+                raise error("only None")
+            return super().__dlpack__(**keywords)
+
+    array = Alone(foreign)
+    assert from_dlpack(array).data == foreign.tensor.data
+    assert array.asked == [{"max_version": NEWEST}]
 
 
 # --- what an array is

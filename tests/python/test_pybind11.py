@@ -62,10 +62,12 @@ def test_a_lone_function_says_what_does_not_fit(ext, floats, doubles):
     remedy = 'convert the array to float32, in Python by dpnp.from_dlpack(x).astype("float32")'
     with refused("dtype_mismatch", "dtype", found="float64", remedy=remedy, wanted=ROW):
         ext.rank_one(doubles)
-    with refused("rank_mismatch", "ndim", wanted="const float32 view of rank 2: "):
+    of_list = "pass a list of arrays; else"  # in which pybind11 finds the rows of one array
+    with refused("rank_mismatch", "ndim", remedy=of_list, wanted="const float32 view of rank 2: "):
         ext.rank_two(floats)
-    with refused("rank_mismatch", "ndim", remedy="pass a list of arrays; else", wanted=ROW):
-        ext.rank_one(to_dlpack_tensor(floats, shape=(), strides=()))
+    with refused("rank_mismatch", "ndim", remedy="reshape the array", wanted=ROW) as caught:
+        ext.rank_one(to_dlpack_tensor(floats, shape=(3, 4)))
+    assert "list" not in caught.value.remedy
     remedy = "usm_dlpack.from_dlpack(x, device=(14, 0))"
     with refused("device_type_unsupported", "device.device_type", remedy=remedy, wanted=ROW):
         ext.rank_one(np.zeros(3, np.float32))
@@ -197,6 +199,10 @@ def test_an_ordered_section_takes_any_view(ext, queue, foreign_queue):
     ones, out = ext.full(queue, 1000, 1.0), ext.full(queue, 1000, 0.0)
     ext.copy_any(queue, ones, out)
     assert np.all(out.numpy() == 1)
+    with refused("read_only", "to.flags", remedy="; if you pass a copy, read the result from the"):
+        ext.copy_any(queue, out, ext.given_back(ones))
+    with refused("overlapping", "to.strides"):
+        ext.copy_any(queue, ones, to_dlpack_tensor(out, shape=(1000,), strides=(0,)))
     with refused("context_not_default", "queue"):
         ext.copy_any(foreign_queue, ones, out)
 

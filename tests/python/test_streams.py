@@ -16,8 +16,10 @@ from capsules import (
     ForeignArray,
     ForeignTensor,
     OldArray,
+    Ordering,
     bytes_on_host,
     content_of,
+    dpctl_queue,
     name_of,
     new_capsule,
 )
@@ -282,11 +284,6 @@ def test_minus_one_lets_the_host_look_at_unfinished_values(usm, start):
 
 
 # --- the queues of others that use the memory
-
-
-def dpctl_queue() -> Any:
-    """Return the queue on which dpctl and dpnp put memory that they take without a queue."""
-    return dpctl.get_device_cached_queue(dpctl.SyclDevice())
 
 
 def exported(x: Any) -> Any:
@@ -573,6 +570,15 @@ def test_an_array_that_says_no_queue_is_taken_to_be_on_that_of_dpctl(kind, way, 
     memory = allocate("device", 4 * COUNT, new_queue())
     pending = start(dpctl_queue(), into=memory)
     taken = answer_behind(pending, lambda: TAKING[way](kind(memory, None)))
+    assert taken.tolist() == VALUES
+
+
+@pytest.mark.parametrize("way", TAKING)
+def test_an_array_that_says_no_queue_may_order_that_of_dpctl_behind_its_own(way, producer, start):
+    memory = allocate("device", 4 * COUNT, producer)
+    foreign = ForeignTensor(address_of(memory), shape=(COUNT,), dtype=(0, 32, 1))
+    pending = start(producer, into=memory)
+    taken = answer_behind(pending, lambda: TAKING[way](Ordering(foreign, producer)))
     assert taken.tolist() == VALUES
 
 

@@ -96,6 +96,11 @@ OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
     "a difference": lambda t: 1.0 - t,
     "a product": lambda t: t * t,
     "a quotient": lambda t: t / 2j,
+    "a floor": lambda t: t // 2,
+    "a remainder": lambda t: 7 % t,
+    "a power": lambda t: t**2,
+    "a negative": lambda t: -t,
+    "an absolute": abs,
     "a matrix product": lambda t: t @ t,
 }
 

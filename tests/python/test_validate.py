@@ -7,7 +7,7 @@ import weakref
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import IS_COPIED, READ_ONLY, ForeignArray, ForeignTensor, name_of
+from capsules import IS_COPIED, READ_ONLY, ForeignArray, ForeignTensor, dpctl_queue, name_of
 from memory_sources import TypedArray, address_of, allocate, check_bounds
 from refusals import refused, stopped, wrong_argument
 from usm_dlpack import UsmAllocation, to_dlpack_tensor, validate
@@ -34,7 +34,7 @@ def test_an_array_is_asked_for_one_capsule_that_is_let_go(memory):
     array = ForeignArray(ForeignTensor(address_of(memory)))
     foreign = array.foreign
     assert validate(array).base == address_of(memory)
-    assert array.asked == [{"max_version": (1, 3)}]
+    assert array.asked == [{"stream": dpctl_queue(), "max_version": (1, 3)}]
     del array
     assert foreign.deletions == 1
 

@@ -60,8 +60,9 @@ void check_rank(const DLTensor& tensor) {
   if (static_cast<std::size_t>(tensor.ndim) != rank) {
     refuse(errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
            digits(tensor.ndim),
-           std::string(tensor.ndim == 0 ? "if a list is expected, pass a list of arrays; else "
-                                        : "") +
+           std::string(static_cast<std::size_t>(tensor.ndim) + 1 == rank  // an array is a list
+                           ? "if a list is expected, pass a list of arrays; else "
+                           : "") +
                "reshape the array, or in C++ use a view of its rank");
   }
 }
@@ -247,12 +248,13 @@ View convert(const DLTensor& tensor, subbyte storage) {
   return detail::convert_in_full<View>(tensor, storage);
 }
 
-[[noreturn]] USM_DLPACK_COLD inline void refuse_read_only_view() {
+[[noreturn]] USM_DLPACK_COLD inline void refuse_read_only_view(const std::string& first = {}) {
   refuse(
       errc::read_only, "flags", "writable memory for a view of mutable elements",
       "read-only memory",
-      "copy the array, in Python by usm_dlpack.from_dlpack(x, copy=True), or in C++ use a view "
-      "of const elements");
+      first +
+          "copy the array, in Python by usm_dlpack.from_dlpack(x, copy=True), or in C++ use "
+          "a view of const elements");
 }
 
 template <class View>

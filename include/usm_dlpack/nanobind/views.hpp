@@ -28,7 +28,7 @@ namespace nb = nanobind;
 /// The TypeError of a cast of an object that is no array.
 inline void set_no_array(nb::handle object) noexcept {
   PyErr_Format(PyExc_TypeError,
-               "x: expected an array with __dlpack__ or USM, found an object of type %s; pass "
+               "array: expected one with __dlpack__ or USM, found an object of type %s; pass "
                "an array, such as usm_dlpack.from_dlpack(numpy.asarray(x), device=(14, 0))",
                Py_TYPE(object.ptr())->tp_name);
 }

@@ -32,16 +32,22 @@ inline constexpr bool is_owned_view = false;
 template <class View>
 inline constexpr bool is_owned_view<owned_view<View>> = true;
 
-/// Makes the view of a proved array. Refuses elements that may overlap if they are mutable:
-/// kernels write to each index at once.
+/// Refuses mutable elements that may overlap: kernels write to each index at once.
+inline void check_unique(const tensor_structure& structure) {
+  if (!structure.unique) {
+    refuse(errc::overlapping, "strides",
+           "elements that do not overlap for a view of mutable elements",
+           "strides that do not prove it", contiguous_or("use a view of const elements"));
+  }
+}
+
+/// Makes the view of a proved array.
 template <class View>
 View make_view_of_array(const DLTensor& tensor, const tensor_structure& structure,
                         subbyte storage) {
   const View view = detail::make_view<View>(tensor, structure, storage);
-  if (!has_const_elements<View> && !structure.unique) {
-    refuse(errc::overlapping, "strides",
-           "elements that do not overlap for a view of mutable elements",
-           "strides that do not prove it", contiguous_or("use a view of const elements"));
+  if (!has_const_elements<View>) {
+    check_unique(structure);
   }
   return view;
 }
@@ -51,10 +57,10 @@ inline constexpr const char* if_copied = "; if you pass a copy, read the result 
 
 /// The refusal of an array as a view, for a caller in Python.
 /// @param name of the parameter, or empty
-template <class View>
-conversion_error refusal_for_caller(const conversion_error& refused, const std::string& name) {
+inline conversion_error refusal_for_caller(const conversion_error& refused,
+                                           const std::string& name, bool is_mutable) {
   std::string remedy = refused.remedy();
-  if (!has_const_elements<View>) {
+  if (is_mutable) {
     remedy.insert(std::min(remedy.find(", or in C++ "), remedy.size()), if_copied);
   }
   return {refused.code(),
@@ -87,7 +93,21 @@ class any_view {
   /// Distances between neighbours, in elements.
   std::vector<std::int64_t> strides() const { return copy_of(managed_->dl_tensor.strides); }
   /// Address of the first element; may be null for an empty array.
-  void* data() const noexcept { return proof_.data(); }
+  const void* data() const noexcept { return proof_.data(); }
+  /// The same, to write to.
+  /// @param name as for `as`
+  /// @throws conversion_error `read_only`; `overlapping` if elements may overlap
+  void* mutable_data(const std::string& name = {}) const {
+    try {
+      if (is_read_only()) {
+        detail::refuse_read_only_view();
+      }
+      detail::check_unique(proof_.structure());
+    } catch (const conversion_error& refused) {
+      throw detail::refusal_for_caller(refused, name, true);
+    }
+    return proof_.data();
+  }
   bool is_read_only() const noexcept { return (managed_->flags & flag::read_only) != 0; }
   /// Unknown only for an empty array.
   sycl::usm::alloc usm_type() const noexcept { return proof_.usm_type(); }
@@ -114,7 +134,7 @@ class any_view {
       detail::check_kind(proof_, detail::require_kind<View>({}));
       return detail::make_view_of_array<View>(tensor, proof_.structure(), storage);
     } catch (const conversion_error& refused) {
-      throw detail::refusal_for_caller<View>(refused, name);
+      throw detail::refusal_for_caller(refused, name, !detail::has_const_elements<View>);
     }
   }
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
@@ -136,7 +156,7 @@ class any_view {
   const any_view& as_lvalue() const noexcept { return *this; }
   DLTensor described() const noexcept {
     DLTensor tensor = managed_->dl_tensor;
-    tensor.data = data();
+    tensor.data = proof_.data();
     tensor.byte_offset = 0;
     return tensor;
   }

@@ -189,12 +189,13 @@ conversion_error refusal_of_dtype(const conversion_error& refused, bool is_on_ho
                       : "pass usm_dlpack.to_dlpack_tensor(x, dtype=\"" + name + "\"" + shape}};
 }
 
-/// Ends the process with a sentence where it would crash without one.
+/// Ends the process with a sentence where a cast would crash without one.
 inline void require_gil() noexcept {
   if (PyGILState_Check() == 0) {
     Py_FatalError(
-        "usm_dlpack: GIL: expected that a cast of a Python object holds it, found it released; "
-        "take gil_scoped_release off the function, and release it after the cast");
+        "usm_dlpack: GIL: expected that a cast to or from Python holds it, found it released; "
+        "cast before gil_scoped_release, or under gil_scoped_acquire, also in a thread of "
+        "your own");
   }
 }
 
@@ -261,6 +262,7 @@ bool take_any(PyObject* object, const Note& note, const Use& use) {
 /// @param wanted the USM kinds that the result's type may have
 template <class Owned>
 python_object make_tensor(Owned result, const requirements& wanted) {
+  require_gil();
   if (result.managed() == nullptr) {
     refuse(errc::request_unsupported, "return", "a view with an owner",
            "one that was moved from or released", "return it before that");

@@ -236,7 +236,8 @@ class usm_array {
     return *this;
   }
 
-  /// The elements; must not outlive the array or its managed tensor.
+  /// The elements, on which `queue()` may still work: a view knows no queue, so give others
+  /// the array itself. Must not outlive the array or its managed tensor.
   /// @throws conversion_error `data_null` if the array was moved from
   View view() const& USM_DLPACK_LIFETIMEBOUND {
     detail::check_not_moved_from(*this);

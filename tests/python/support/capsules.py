@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import dpctl
+
 READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
 NEWEST = (1, 3)  # version of DLPack
 VERSIONED, LEGACY = b"dltensor_versioned", b"dltensor"
@@ -207,6 +209,24 @@ class ForeignArray:
 
     def __dlpack_device__(self) -> Any:
         return self.device
+
+
+class Ordering(ForeignArray):
+    """An array that says no queue, and orders the consumer's behind its own, as dpnp's do."""
+
+    def __init__(self, foreign: ForeignTensor, queue: Any) -> None:
+        super().__init__(foreign)
+        self.queue = queue
+
+    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+        if stream is not None and stream != self.queue:
+            stream.submit_barrier([self.queue.submit_barrier()])
+        return super().__dlpack__(**keywords)
+
+
+def dpctl_queue() -> Any:
+    """Return the queue on which dpctl and dpnp put memory that they take without a queue."""
+    return dpctl.get_device_cached_queue(dpctl.SyclDevice())
 
 
 class OldArray:

@@ -114,7 +114,7 @@ CASES = (
         ),
     ),
     Case(
-        "array that knows its queue, such as dpnp's, or the `device` of such an array",
+        "array that knows its queue, such as a `DLPackTensor`, or dpnp's; the `device` of dpnp's",
         KNOWS_A_QUEUE,
         (
             device_of_array,

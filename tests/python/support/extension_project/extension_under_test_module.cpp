@@ -411,6 +411,12 @@ NB_MODULE(extension_under_test_module, m) {
   m.def(
       "cast_unlocked", [](nb::handle x) { nb::cast<owned_view<const_row>>(x); }, "x"_a,
       nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "made_unlocked",
+      [](const sycl::queue& queue) {
+        return nb::cast(usm_array<row>(queue, row::extents_type(3)));
+      },
+      "queue"_a, nb::call_guard<nb::gil_scoped_release>());
   m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>("y")); }, "x"_a);
   m.def("any_given_back", [](any_view x) { return x; }, "x"_a);
   m.def("rank_two_const", &describe<array_view<const float, 2>>, "x"_a);
@@ -419,6 +425,7 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("small_index", &describe<few_bytes>, "x"_a);
   m.def("static_extent", &describe<four_rows>, "x"_a);
   m.def("scalar", &describe<array_view<const double, 0>>, "x"_a);
+  m.def("written_scalar", &describe<array_view<float, 0>>, "x"_a);
   m.def("device_only", &describe<device_mdspan<const_row>>, "x"_a);
 
   m.def(

@@ -94,7 +94,7 @@ auto facts(const usm_dlpack::any_view& x) {
   const DLDataType dtype = x.dtype();  // float32: .code is kDLFloat, .bits 32, .lanes 1
   const std::vector<std::int64_t> shape = x.shape();
   const std::vector<std::int64_t> strides = x.strides();  // in elements
-  void* const first = x.data();
+  const void* const first = x.data();
   return std::make_tuple(int{dtype.code}, shape, strides,
                          reinterpret_cast<std::uintptr_t>(first));
 }

@@ -250,6 +250,12 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
   m.def(
       "cast_unlocked", [](py::handle x) { x.cast<owned_view<const_row>>(); },
       py::call_guard<py::gil_scoped_release>());
+  m.def(
+      "made_unlocked",
+      [](const sycl::queue& queue) {
+        return py::cast(usm_array<row>(queue, row::extents_type(3)));
+      },
+      py::call_guard<py::gil_scoped_release>());
   m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>("y")); }, "x"_a);
   m.def("any_as_columns", [](const any_view& x) { return describe(x.as<columns>()); });
   m.def("any_as_shared",
@@ -259,7 +265,8 @@ PYBIND11_MODULE(pybind11_under_test_module, m) {
       [](sycl::queue& queue, const any_view& from, const any_view& to,
          const std::vector<sycl::event>& depends) {
         ordered_section work(queue, from, to);
-        queue.memcpy(to.data(), from.data(), from.allocation().structure().nbytes, depends);
+        queue.memcpy(to.mutable_data("to"), from.data(), from.allocation().structure().nbytes,
+                     depends);
       },
       "queue"_a, "x"_a, "out"_a, "depends"_a = std::vector<sycl::event>(),
       py::call_guard<py::gil_scoped_release>());
