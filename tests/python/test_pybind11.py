@@ -62,8 +62,9 @@ def test_a_lone_function_says_what_does_not_fit(ext, floats, doubles):
     remedy = 'convert the array to float32, in Python by dpnp.from_dlpack(x).astype("float32")'
     with refused("dtype_mismatch", "dtype", found="float64", remedy=remedy, wanted=ROW):
         ext.rank_one(doubles)
-    of_list = "pass a list of arrays; else"  # in which pybind11 finds the rows of one array
-    with refused("rank_mismatch", "ndim", remedy=of_list, wanted="const float32 view of rank 2: "):
+    # An array as a list has elements of one dimension less.
+    remedy = "reshape the array, or if a list is expected, pass a list of arrays"
+    with refused("rank_mismatch", "ndim", remedy=remedy, wanted="const float32 view of rank 2: "):
         ext.rank_two(floats)
     with refused("rank_mismatch", "ndim", remedy="reshape the array", wanted=ROW) as caught:
         ext.rank_one(to_dlpack_tensor(floats, shape=(3, 4)))

@@ -58,12 +58,14 @@ template <class View>
 void check_rank(const DLTensor& tensor) {
   constexpr std::size_t rank = View::rank();
   if (static_cast<std::size_t>(tensor.ndim) != rank) {
-    refuse(errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
-           digits(tensor.ndim),
-           std::string(static_cast<std::size_t>(tensor.ndim) + 1 == rank  // an array is a list
-                           ? "if a list is expected, pass a list of arrays; else "
-                           : "") +
-               "reshape the array, or in C++ use a view of its rank");
+    refuse(
+        errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
+        digits(tensor.ndim),
+        std::string("reshape the array") +
+            (static_cast<std::size_t>(tensor.ndim) + 1 == rank  // an array is a list of such
+                 ? ", or if a list is expected, pass a list of arrays"
+                 : "") +
+            ", or in C++ use a view of its rank");
   }
 }
 
