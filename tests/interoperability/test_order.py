@@ -249,10 +249,15 @@ class Delegating:
         return self._array.__dlpack__(**keywords)
 
 
-@pytest.mark.parametrize("wrap", [Delegating, lambda x: x.__dlpack__()], ids=["class", "capsule"])
-def test_an_array_behind_what_says_no_queue_is_finished(wrap, start):
-    x = XP.full(COUNT, BEFORE, dtype="f4")
-    x.sycl_queue.wait()
+def in_a_capsule(x: Any) -> Any:
+    return x.__dlpack__()
+
+
+@pytest.mark.parametrize(
+    ("wrap", "kind"), [*((Delegating, kind) for kind in QUEUES), (in_a_capsule, "shared")]
+)
+def test_an_array_behind_what_says_no_queue_is_finished(wrap, kind, start):
+    x = full(BEFORE, QUEUES[kind]())
     pending = start(x.sycl_queue, into=memory.as_usm_memory(x))
     using = Waiting(lambda: usm_dlpack.from_dlpack(wrap(x)).numpy())
     assert using.is_waiting()
