@@ -95,11 +95,13 @@ def name_of(capsule: Any) -> bytes | None:
 
 
 def content_of(capsule: Any) -> Any:
-    """Return the managed tensor in a fresh or consumed capsule, as a struct in place."""
+    """Return the managed tensor in a capsule, as a struct in place, which keeps the capsule."""
     name = name_of(capsule)
     assert name is not None
     kind = DLManagedTensorVersioned if name.endswith(b"_versioned") else DLManagedTensor
-    return kind.from_address(get_pointer(capsule, name))
+    content = kind.from_address(get_pointer(capsule, name))
+    content.capsule = capsule
+    return content
 
 
 def consume(capsule: Any) -> Any:
