@@ -58,8 +58,9 @@ assert grid_kernels.laplacian(x).numpy().tolist() == [[-2, -1, -2], [-1, 0, -1],
 print("{module}: computed a new array")
 """
 # Real exchanges, and what may differ from one version, or way of installing, to another.
-TESTS = ("packaging", "from_dlpack", "to_dlpack_tensor", "exchange_api", "lifetimes", "errors")
-IN_EDITABLE_INSTALL = ("packaging", "exchange_api")
+TESTS = ("packaging", "from_dlpack", "to_dlpack_tensor", "exchange_api", "errors")
+SLOW = ("lifetimes",)  # on the newest version, and with `--extended` on all
+IN_EDITABLE_INSTALL = ("packaging",)
 
 
 def find_interpreter(version: str) -> Path | None:
@@ -149,17 +150,18 @@ def try_extension(environment: Environment) -> None:
         environment.run(environment.python, "-c", EXTENSION.format(module=name))
 
 
-def try_version(environment: Environment, version: str, with_tests: bool) -> None:
+def try_version(environment: Environment, version: str, options: argparse.Namespace) -> None:
     """Install the wheel of one version as docs/how-to/install.md says, and exchange an array."""
     project = ROOT / "examples" / "extension"
     script = ROOT / "docs" / "examples" / "install.sh"
     environment.run("bash", script, WHEELS=str(DIST), PROJECT=str(project))
     try_extension(environment)
-    if not with_tests:
+    if not options.tests:
         return
     environment.install("-q", "-r", "requirements/test.txt", "usm-dlpack[test]")
     environment.run(environment.python, "-m", "usm_dlpack")
-    run_tests(environment, *TESTS, *(["types"] if version == NEWEST else []))
+    slow = SLOW if options.extended or version == NEWEST else ()
+    run_tests(environment, *TESTS, *slow, *(["types"] if version == NEWEST else []))
     if version == NEWEST:
         alone = ("--no-build-isolation", "--no-index", "--no-deps")
         environment.install(*alone, "--editable", ROOT)
@@ -195,7 +197,7 @@ def main() -> int:
             environment = make_environment(f"python-{version}", interpreter)
             make_wheel(tools, environment, TAGS.get(version, TAGS[NEWEST]), sdist)
             if installed:
-                try_version(environment, version, options.tests)
+                try_version(environment, version, options)
             shutil.rmtree(environment.folder)  # it takes two gigabytes
         tools.run("twine", "check", "--strict", *DIST.iterdir())
     except RefusalError as refusal:
