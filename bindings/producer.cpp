@@ -330,10 +330,10 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
     return ask_cuda(method, request, *device);
   }
   const bool on_host = device && device->device_type == kDLCPU;
-  if (on_host && !request.anywhere && !request.host) {
-    make_exportable(x);  // refuses what a copy, the remedy, would refuse
-  }
   if (device && !request.anywhere && !(on_host && request.host)) {
+    if (on_host) {
+      make_exportable(x);  // refuses what a copy, the remedy, would refuse
+    }
     detail::id_named_by(*device);  // refuses memory of other devices
   }
   if (!request.queue && !has_queue && device && device->device_type == kDLOneAPI) {
