@@ -119,7 +119,7 @@ const usm_dlpack::kernel_source strided(R"(
 using any_matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>, usm_dlpack::layout_relaxed>;
 
 void scale(sycl::queue& queue, const any_matrix& x, float factor) {
-  usm_dlpack::ordered_section work(queue, x);  // checks x, whose work has ended; waits itself
+  usm_dlpack::ordered_section work(queue, x);  // checks the queue; waits at the end
   float* first = x.data_handle() + x.mapping().element_offset();
   strided.launch(work, "scale", x.extents(), first, long{x.stride(0)}, long{x.stride(1)},
                  long{x.extent(1)}, factor);
