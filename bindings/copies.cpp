@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "copies.hpp"
-#include "cuda_streams.hpp"
+#include "frees.hpp"
 #include "process.hpp"
-#include "queues.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace usm_dlpack::python {
 namespace {
@@ -66,38 +68,119 @@ copy_layout layout_of_copy(const proved_tensor& source, bool c_order = false) {
   return {nbytes, reordered || !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
-// The functions below wait for whole queues, because a barrier of an out-of-order queue can
-// miss a running host task, and the event of a command behind a host task may report
-// completion too early (DPC++ 2026.2).
-
-/// @pre the GIL is not held
-void wait_for_pending(const std::optional<sycl::queue>& pending) {
-  if (pending) {
-    detail::wait_in_turn(*pending);
-  }
+/// The queue for copies from and to a tensor: its own, if that knows the memory.
+sycl::queue queue_for(const proved_tensor& tensor) {
+  return tensor.queue && tensor.queue->get_context() == tensor.proof.context()
+             ? *tensor.queue
+             : package_queue(tensor.proof.device_id());
 }
 
-/// Copies bytes with a queue of a root device, after the pending work. @pre the GIL is not
-/// held
-void copy_bytes(std::int32_t device_id, const std::optional<sycl::queue>& pending,
-                const void* from, void* to, std::uint64_t nbytes) {
-  copy_queue own(device_id);
-  sycl::queue& queue = own.get();
-  wait_for_pending(pending);
+/// Copies bytes, and waits for it. @pre the GIL is not held
+void copy_bytes(sycl::queue queue, const void* from, void* to, std::uint64_t nbytes) {
   queue.memcpy(to, from, nbytes);
-  queue.wait();
+  detail::pending_work(queue).wait();
 }
 
-/// Copies the source's bytes, gaps included, to the host, after the pending work.
-/// @pre the GIL is not held
-void copy_span(const proved_tensor& source, void* to) {
-  const std::uint64_t nbytes = source.structure().nbytes;
-  if (!source.is_on_host()) {
-    copy_bytes(source.proof.device_id(), source.queue, bytes_of(source), to, nbytes);
+/// Elements of whole bytes, with two places for each. Strides are in bytes.
+struct strided_bytes {
+  struct dimension {
+    std::int64_t extent, from_stride, to_stride;
+  };
+  std::vector<dimension> dimensions;
+  std::int64_t item;  ///< bytes of an element
+};
+
+/// The dimensions that have strides: those of extents above 1. Such as are compact in both places
+/// are joined, at last to longer elements.
+strided_bytes join_dimensions(strided_bytes all) {
+  strided_bytes joined{{}, all.item};
+  for (const auto& next : all.dimensions) {
+    auto& made = joined.dimensions;
+    if (next.extent == 1) {
+      continue;
+    }
+    if (!made.empty() && made.back().from_stride == next.extent * next.from_stride &&
+        made.back().to_stride == next.extent * next.to_stride) {
+      made.back() = {made.back().extent * next.extent, next.from_stride, next.to_stride};
+    } else {
+      made.push_back(next);
+    }
+  }
+  if (!joined.dimensions.empty()) {
+    const auto& inner = joined.dimensions.back();
+    if (inner.from_stride == joined.item && inner.to_stride == joined.item) {
+      joined.item *= inner.extent;
+      joined.dimensions.pop_back();
+    }
+  }
+  return joined;
+}
+
+/// Copies the elements of the dimensions from `r` on. @tparam Item bytes of one, or 0 if that is
+/// known only at run time
+template <std::int64_t Item>
+void copy_dimensions(const strided_bytes& all, std::size_t r, const unsigned char* from,
+                     unsigned char* to) {
+  if (r == all.dimensions.size()) {
+    std::memcpy(to, from, static_cast<std::size_t>(Item == 0 ? all.item : Item));
     return;
   }
-  wait_for_pending(source.queue);
-  std::memcpy(to, bytes_of(source), nbytes);
+  const auto [extent, from_stride, to_stride] = all.dimensions[r];
+  for (std::int64_t i = 0; i < extent; ++i) {
+    if (r + 1 == all.dimensions.size()) {
+      std::memcpy(to, from, static_cast<std::size_t>(Item == 0 ? all.item : Item));
+    } else {
+      copy_dimensions<Item>(all, r + 1, from, to);
+    }
+    from += from_stride;
+    to += to_stride;
+  }
+}
+
+/// Copies elements within host memory. @param from, to the first element
+void rearrange(const strided_bytes& elements, const unsigned char* from, unsigned char* to) {
+  const strided_bytes joined = join_dimensions(elements);
+  switch (joined.item) {
+    case 1: return copy_dimensions<1>(joined, 0, from, to);
+    case 2: return copy_dimensions<2>(joined, 0, from, to);
+    case 4: return copy_dimensions<4>(joined, 0, from, to);
+    case 8: return copy_dimensions<8>(joined, 0, from, to);
+    case 16: return copy_dimensions<16>(joined, 0, from, to);
+    default: return copy_dimensions<0>(joined, 0, from, to);
+  }
+}
+
+/// Copies elements from device USM to host memory, in pieces of at most 64 MiB, gaps included.
+/// @param from, to the first element
+void fetch(sycl::queue& queue, const strided_bytes& elements, const unsigned char* from,
+           unsigned char* to) {
+  constexpr std::int64_t most = 64 << 20;
+  std::int64_t before = 0, length = elements.item;
+  std::size_t longest = 0;
+  std::int64_t most_of_one = 0;
+  for (std::size_t r = 0; r < elements.dimensions.size(); ++r) {
+    const std::int64_t reach =
+        (elements.dimensions[r].extent - 1) * elements.dimensions[r].from_stride;
+    before += std::min<std::int64_t>(reach, 0);
+    length += std::abs(reach);
+    if (std::abs(reach) > most_of_one) {
+      longest = r;
+      most_of_one = std::abs(reach);
+    }
+  }
+  if (length > most && most_of_one > 0) {
+    strided_bytes part = elements;
+    auto& [extent, from_stride, to_stride] = part.dimensions[longest];
+    const std::int64_t half = extent / 2, rest = extent - half;
+    extent = half;
+    fetch(queue, part, from, to);
+    extent = rest;
+    fetch(queue, part, from + half * from_stride, to + half * to_stride);
+    return;
+  }
+  const copy_memory staged = allocate_host(static_cast<std::uint64_t>(length));
+  copy_bytes(queue, from + before, staged.get(), static_cast<std::uint64_t>(length));
+  rearrange(elements, static_cast<const unsigned char*>(staged.get()) - before, to);
 }
 
 /// Copies bits, the lowest of a byte first.
@@ -165,21 +248,76 @@ void for_each_run(const proved_tensor& tensor, Function&& function) {
   }
 }
 
-/// Copies element by element into row-major order. @param span the lowest byte of the source
+/// Whether the elements have whole bytes.
+bool has_whole_bytes(const proved_tensor& tensor) { return bits_of_element(tensor) % 8 == 0; }
+
+std::int64_t place_of_first(const proved_tensor& tensor) {
+  return static_cast<std::int64_t>(tensor.structure().first - tensor.structure().lowest);
+}
+
+/// The elements of two tensors of one shape; null for one that is compact in row-major order.
+/// @pre the elements have whole bytes
+strided_bytes elements_of(const proved_tensor& shaped, const proved_tensor* from,
+                          const proved_tensor* to) {
+  const std::int64_t item = bits_of_element(shaped) / 8;
+  strided_bytes made{{}, item};
+  std::int64_t compact = item;
+  for (std::size_t r = shaped.ndim(); r-- > 0;) {
+    const std::int64_t extent = shaped.described.shape[r];
+    const auto stride = [&](const proved_tensor* tensor) {
+      return tensor == nullptr || extent == 1 ? compact : tensor->described.strides[r] * item;
+    };
+    made.dimensions.push_back({extent, stride(from), stride(to)});
+    compact *= extent;
+  }
+  std::reverse(made.dimensions.begin(), made.dimensions.end());
+  return made;
+}
+
+/// Copies into row-major order within host memory. @param span the lowest byte of the source
 void gather(const proved_tensor& source, const unsigned char* span, unsigned char* to) {
+  if (has_whole_bytes(source)) {
+    rearrange(elements_of(source, &source, nullptr), span + place_of_first(source), to);
+    return;
+  }
   for_each_run(source, [&](std::int64_t to_bit, std::int64_t from_bit, std::int64_t bits) {
     copy_bits(span, from_bit, to, to_bit, bits);
   });
 }
 
-/// Writes the elements to host memory, compact and in row-major order, after the pending work.
+/// Copies from row-major order within host memory. @param span the lowest byte of the
+/// destination
+void scatter(const unsigned char* from, const proved_tensor& to, unsigned char* span) {
+  if (has_whole_bytes(to)) {
+    rearrange(elements_of(to, nullptr, &to), from, span + place_of_first(to));
+    return;
+  }
+  for_each_run(to, [&](std::int64_t from_bit, std::int64_t to_bit, std::int64_t bits) {
+    copy_bits(from, from_bit, span, to_bit, bits);
+  });
+}
+
+/// Copies the source's bytes, gaps included, to the host. @pre the GIL is not held
+void copy_span(const proved_tensor& source, void* to) {
+  const std::uint64_t nbytes = source.structure().nbytes;
+  if (source.is_on_host()) {
+    std::memcpy(to, bytes_of(source), nbytes);
+  } else {
+    copy_bytes(queue_for(source), bytes_of(source), to, nbytes);
+  }
+}
+
+/// Writes the elements to host memory, compact and in row-major order.
 /// @pre the GIL is not held; the source is not empty
 void compact(const proved_tensor& source, unsigned char* to) {
   if (is_c_contiguous(source)) {
     copy_span(source, to);
   } else if (host_reads(source)) {
-    wait_for_pending(source.queue);
     gather(source, bytes_of(source), to);
+  } else if (has_whole_bytes(source)) {
+    sycl::queue queue = queue_for(source);
+    fetch(queue, elements_of(source, &source, nullptr),
+          bytes_of(source) + place_of_first(source), to);
   } else {
     const copy_memory staged = allocate_host(source.structure().nbytes);
     copy_span(source, staged.get());
@@ -187,49 +325,69 @@ void compact(const proved_tensor& source, unsigned char* to) {
   }
 }
 
-/// Writes compact elements in row-major order to USM. Does not write to the gaps between them,
-/// because others may write there meanwhile. Elements of fewer than 8 bits are read and
-/// written together with the bytes around them.
-/// @param host_reads_from whether the host can read `from`; elements of fewer than 8 bits it
-///        must
-void scatter(const unsigned char* from, bool host_reads_from, const proved_tensor& to) {
-  constexpr int most_pending = 1024;
-  auto* span = reinterpret_cast<unsigned char*>(to.structure().lowest);
+/// Writes a tensor without gaps: by one copy of what is rearranged on the host.
+void write_whole(const unsigned char* values, const proved_tensor& to) {
   const std::uint64_t nbytes = to.structure().nbytes;
-  const bool by_queue = !(host_reads_from && host_reads(to)) && bits_of_element(to) % 8 == 0;
-  const copy_memory staged =
-      host_reads(to) || by_queue ? copy_memory() : allocate_host(nbytes);
-  auto* bytes = staged.get() == nullptr ? span : static_cast<unsigned char*>(staged.get());
-  copy_queue own(to.proof.device_id());
-  sycl::queue& queue = own.get();
-  if (bytes != span) {
-    queue.memcpy(bytes, span, nbytes).wait();
-  }
-  int pending = 0;
-  for_each_run(to, [&](std::int64_t from_bit, std::int64_t to_bit, std::int64_t bits) {
-    if (!by_queue) {
-      copy_bits(from, from_bit, bytes, to_bit, bits);
-      return;
-    }
-    queue.memcpy(bytes + to_bit / 8, from + from_bit / 8, static_cast<std::size_t>(bits / 8));
-    if (++pending % most_pending == 0) {
-      queue.wait();
-    }
-  });
-  if (bytes != span) {
-    queue.memcpy(span, bytes, nbytes);
-  }
-  queue.wait();
+  const copy_memory staged = allocate_host(nbytes);
+  auto* bytes = static_cast<unsigned char*>(staged.get());
+  scatter(values, to, bytes);
+  copy_bytes(queue_for(to), bytes, reinterpret_cast<void*>(to.structure().lowest), nbytes);
 }
 
-/// Whether two tensors of the same shape have the same elements.
-bool are_the_same(const proved_tensor& one, const proved_tensor& other) {
-  bool same = one.structure().first == other.structure().first;
+/// Writes a tensor with gaps in device USM: by a copy for each run, because others may write to
+/// the gaps meanwhile. A byte that packed elements share with others is read before.
+void write_runs(const unsigned char* values, const proved_tensor& to) {
+  constexpr int most_pending = 1024;
+  auto* span = reinterpret_cast<unsigned char*>(to.structure().lowest);
+  const bool whole = has_whole_bytes(to);
+  const copy_memory staged = whole ? copy_memory() : allocate_host(to.structure().nbytes);
+  auto* packed = static_cast<unsigned char*>(staged.get());
+  if (!whole) {
+    copy_span(to, packed);
+    scatter(values, to, packed);
+  }
+  sycl::queue queue = queue_for(to);
+  int pending = 0;
+  for_each_run(to, [&](std::int64_t from_bit, std::int64_t to_bit, std::int64_t bits) {
+    const std::int64_t first = to_bit / 8, end = (to_bit + bits + 7) / 8;
+    queue.memcpy(span + first, whole ? values + from_bit / 8 : packed + first,
+                 static_cast<std::size_t>(end - first));
+    if (++pending % most_pending == 0) {
+      detail::pending_work(queue).wait();
+    }
+  });
+  detail::pending_work(queue).wait();
+}
+
+/// Writes compact elements in row-major order to USM. @pre the GIL is not held
+void write_elements(const unsigned char* values, const proved_tensor& to) {
+  if (host_reads(to)) {
+    scatter(values, to, reinterpret_cast<unsigned char*>(to.structure().lowest));
+  } else if (has_whole_bytes(to) && layout_of_copy(to).nbytes == to.structure().nbytes) {
+    write_whole(values, to);
+  } else {
+    write_runs(values, to);
+  }
+}
+
+/// Whether two tensors of one shape have the same strides.
+bool have_same_strides(const proved_tensor& one, const proved_tensor& other) {
+  bool same = true;
   for (std::size_t r = 0; r < one.ndim(); ++r) {
     same = same && (one.described.shape[r] == 1 ||
                     one.described.strides[r] == other.described.strides[r]);
   }
   return same;
+}
+
+/// Whether two tensors of one shape have the same elements.
+bool are_the_same(const proved_tensor& one, const proved_tensor& other) {
+  return one.structure().first == other.structure().first && have_same_strides(one, other);
+}
+
+/// Whether two tensors of one shape have the same strides, and no gaps.
+bool have_one_layout(const proved_tensor& one, const proved_tensor& other) {
+  return have_same_strides(one, other) && !layout_of_copy(one).compact;
 }
 
 bool share_bytes(const tensor_structure& one, const tensor_structure& other) {
@@ -281,28 +439,26 @@ void copy_free::operator()(void* address) noexcept {
     std::free(address);
     return;
   }
-  // This way also if the queues are idle, because the backend's free waits for kernels of any
-  // queue.
-  free_memory([address, context = *context, users = std::move(users)] {
-    if (!users->wait()) {
-      return;
-    }
-    try {
-      sycl::free(address, context);
-    } catch (const sycl::exception&) {
-      // The runtime is shutting down, and frees the memory itself.
-    }
-  });
+  try {
+    free_after_work({queues->queues(), [address, of = *context]() noexcept {
+                       try {
+                         sycl::free(address, of);
+                       } catch (const sycl::exception&) {
+                         // The runtime is shutting down, and frees the memory itself.
+                       }
+                     }});
+  } catch (const std::bad_alloc&) {  // leaks
+  }
 }
 
 void queue_wait::operator()(detail::tensor_owner* owner) noexcept {
-  free_memory([owner, users = std::move(users)] {
-    const beside_recordings relaxed;  // the garbage collector may drop arrays at any time
-    if (users->wait()) {
-      const nb::gil_scoped_acquire held;
-      delete owner;
-    }
-  });
+  try {
+    free_after_work({queues->queues(), [owner]() noexcept {
+                       const nb::gil_scoped_acquire held;
+                       delete owner;
+                     }});
+  } catch (const std::bad_alloc&) {  // leaks
+  }
 }
 
 copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t device_id,
@@ -312,7 +468,8 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
     kind = sycl::usm::alloc::device;
   }
   const sycl::device device = root_device(device_id);
-  copy_memory memory(nullptr, {context, std::make_shared<memory_users>()});
+  free_finished();
+  copy_memory memory(nullptr, {context, std::make_shared<queue_list>()});
   memory.reset(detail::ask_runtime(
       field, [&] { return sycl::malloc(nbytes == 0 ? 1 : nbytes, device, context, kind); }));
   return memory;
@@ -340,31 +497,24 @@ void write_compact(const proved_tensor& source, void* to) {
   detail::ask_runtime("data", [&] { compact(source, static_cast<unsigned char*>(to)); });
 }
 
-void write_to_usm(const proved_tensor& from, const proved_tensor& to,
-                  const std::optional<sycl::queue>& also) {
-  if (to.structure().empty) {
+void write_to_usm(const proved_tensor& from, const proved_tensor& to) {
+  if (to.structure().empty || are_the_same(from, to)) {
     return;
   }
   const without_gil unlocked;
   detail::ask_runtime("data", [&] {
-    wait_for_pending(from.queue);
-    wait_for_pending(to.queue);
-    wait_for_pending(also);
-    if (are_the_same(from, to)) {
-      return;
-    }
-    const bool in_place = is_c_contiguous(from) &&
+    const bool is_block = has_whole_bytes(to) && have_one_layout(from, to) &&
                           !share_bytes(from.structure(), to.structure()) &&
-                          one_copy_reaches(from, to.proof.device_id()) &&
-                          (host_reads(from) || bits_of_element(from) % 8 == 0);
-    if (in_place) {
-      scatter(bytes_of(from), host_reads(from), to);
+                          one_copy_reaches(from, to.proof.device_id());
+    if (is_block) {
+      copy_bytes(queue_for(to), bytes_of(from),
+                 reinterpret_cast<void*>(to.structure().lowest), to.structure().nbytes);
       return;
     }
-    const copy_memory staged = allocate_host(layout_of_copy(to).nbytes);
+    const copy_memory staged = allocate_host(layout_of_copy(to, true).nbytes);
     auto* values = static_cast<unsigned char*>(staged.get());
     compact(from, values);
-    scatter(values, true, to);
+    write_elements(values, to);
   });
 }
 
@@ -393,7 +543,8 @@ tensor_copy copy_to_usm(const proved_tensor& source, std::int32_t device_id,
     const void* from = direct ? bytes_of(source) : staged.get();
     const without_gil unlocked;
     detail::ask_runtime("data", [&] {
-      copy_bytes(device_id, direct ? source.queue : std::nullopt, from, memory.get(),
+      const bool is_near = !source.is_on_host() && source.proof.device_id() == device_id;
+      copy_bytes(is_near ? queue_for(source) : package_queue(device_id), from, memory.get(),
                  layout.nbytes);
     });
   }

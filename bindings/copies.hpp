@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of tensors, in USM or in host memory. A copy waits for the producer's known work, and
-// is complete when it is returned. Its elements do not overlap: positive strides are kept if
+// Copies of tensors, in USM or in host memory. The caller waits for the work on the tensors
+// before. A copy is complete when it is returned. Its elements do not overlap: positive strides are kept if
 // the elements neither overlap nor have gaps; otherwise the copy is compact in C order.
 #pragma once
 
-#include "memory_users.hpp"
+#include "queues.hpp"
 
 #include <usm_dlpack/python/proved_tensor.hpp>
 
@@ -19,12 +19,10 @@ using detail::proved_tensor;
 /// Whether the elements are in C order without gaps; strides of one element do not matter.
 bool is_c_contiguous(const proved_tensor& tensor);
 
-/// Frees the memory of a copy. USM is freed after the work of its queues; the wait releases
-/// the GIL, which that work may need. USM leaks if a queue cannot be waited for, because a
-/// kernel may still use it, and while the interpreter finishes.
+/// Frees the memory of a copy. USM is freed by `free_after_work`.
 struct copy_free {
   std::optional<sycl::context> context;  ///< of USM; none of host memory
-  std::shared_ptr<memory_users> users;   ///< the queues that use the USM; null for host memory
+  std::shared_ptr<queue_list> queues;    ///< that use the USM; null for host memory
 
   void operator()(void* address) noexcept;
 };
@@ -33,7 +31,7 @@ using copy_memory = std::unique_ptr<void, copy_free>;
 /// Drops the owner of CUDA memory after the work of the queues that use the memory, because
 /// its library orders only its own streams when it gives the memory to other work.
 struct queue_wait {
-  std::shared_ptr<memory_users> users = std::make_shared<memory_users>();
+  std::shared_ptr<queue_list> queues = std::make_shared<queue_list>();
 
   void operator()(detail::tensor_owner* owner) noexcept;
 };
@@ -74,11 +72,10 @@ tensor_copy copy_to_host(const proved_tensor& source, bool c_order);
 /// @pre `to` has room for all elements; elements of fewer than 8 bits are padded
 void write_compact(const proved_tensor& source, void* to);
 
-/// Copies elements from USM or host memory to USM, with any strides on either side, after the
-/// work of both tensors' queues and of `also`. The memory may be the same. The copy is
-/// complete when this returns.
+/// Copies elements from USM or host memory to USM, with any strides on either side. The memory
+/// may be the same. No byte outside the elements of `to` is written. Without gaps this is one
+/// copy; with gaps in device USM it is one for each run of elements that lie side by side.
 /// @pre both have the same shape and dtype; the elements of `to` do not overlap
-void write_to_usm(const proved_tensor& from, const proved_tensor& to,
-                  const std::optional<sycl::queue>& also);
+void write_to_usm(const proved_tensor& from, const proved_tensor& to);
 
 }  // namespace usm_dlpack::python

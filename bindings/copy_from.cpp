@@ -103,12 +103,16 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
   }
   const auto write = [&](const proved_tensor& from) {
     check_same_type(from, to);
-    wait_for_users(written);
-    write_to_usm(from, to, also);
+    wait_for(written);
+    if (also) {
+      wait_for(*also);
+    }
+    write_to_usm(from, to);
   };
   if (has_tensor_type(values)) {
     const tensor& read = ready_tensor(values);
-    wait_for_users(read);
+    check_same_type(read.get(), to);
+    wait_for(read);
     write(read.get());
     return;
   }
@@ -118,7 +122,8 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
     try {
       const proved_tensor from =
           prove_memory(values, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is);
-      wait_for_producer(from);
+      check_same_type(from, to);
+      wait_for_foreign(from, nullptr);
       write(from);
       return;
     } catch (const conversion_error& refusal) {
@@ -138,10 +143,10 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
     proved_tensor from = prove_content(content, exported.element);
     check_same_type(from, to);
     from.queue = offered.queue;
+    const auto list = list_behind(content);
     from.owner = take_capsule(offered.capsule, content);  // while other threads run
-    wait_for_producer(from);
-    wait_for_users(written);
-    write_to_usm(from, to, also);
+    wait_for_foreign(from, list);
+    write(from);
   });
 }
 

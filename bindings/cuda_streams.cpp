@@ -151,11 +151,15 @@ class cuda_device_streams {
   void order_stream(sycl::queue producer, CUstream consumer) {
     const primary_context current(primary_);
     check_executing(consumer);
-    const sycl::event done = producer.ext_oneapi_submit_barrier();
+    detail::pending_work work(producer);
+    if (work.is_done()) {
+      return;
+    }
+    const sycl::event done = work.event();
     // A barrier that waits for a host task has no native event yet, and `get_native` crashes
     // (DPC++ 2026.2).
     if (done.get_info<sycl::info::event::reference_count>() == 0) {
-      detail::wait_in_turn(producer);
+      work.wait();
       return;
     }
     const CUevent native = sycl::get_native<sycl::backend::ext_oneapi_cuda>(done);
@@ -175,7 +179,7 @@ class cuda_device_streams {
   CUevent take_event() {
     {
       const std::lock_guard<std::mutex> lock(guard_);
-      if (!in_use_.empty() && detail::is_complete(in_use_.front().second)) {
+      if (!in_use_.empty() && detail::has_ended(in_use_.front().second)) {
         const CUevent free = in_use_.front().first;
         in_use_.pop_front();
         return free;
@@ -225,11 +229,16 @@ CUstream stream_for_producers(std::int32_t device_id) {
                              [&] { return cuda_device_streams::on(device_id).take_stream(); });
 }
 
-void order_stream_behind(const sycl::queue& producer, CUstream consumer,
-                         std::int32_t device_id) {
+void order_stream_behind(const tensor& producer, CUstream consumer) {
+  const std::int32_t device_id = producer.proof().device_id();
+  std::vector<sycl::queue> queues = producer.queues()->queues();
+  queues.push_back(dpctl_queue(device_id));
   const without_gil unlocked;
-  detail::ask_runtime(
-      "stream", [&] { cuda_device_streams::on(device_id).order_stream(producer, consumer); });
+  detail::ask_runtime("stream", [&] {
+    for (const sycl::queue& queue : queues) {
+      cuda_device_streams::on(device_id).order_stream(queue, consumer);
+    }
+  });
 }
 
 void order_behind_stream(CUstream producer, const sycl::queue& consumer,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "queues.hpp"
+#include "tensor.hpp"
 
 #include <cstdint>
 
@@ -38,11 +39,10 @@ consumer_stream read_cuda_stream(nb::handle stream);
 /// @throws conversion_error `runtime_error`
 CUstream stream_for_producers(std::int32_t device_id);
 
-/// Orders later work of a stream behind the present work of a queue. Releases the GIL.
-/// @param device_id the device of both
+/// Orders later work of a stream behind the work on a tensor: on its queues and on dpctl's.
+/// Releases the GIL.
 /// @throws conversion_error `runtime_error`
-void order_stream_behind(const sycl::queue& producer, CUstream consumer,
-                         std::int32_t device_id);
+void order_stream_behind(const tensor& producer, CUstream consumer);
 
 /// Orders later work of a queue behind the present work of a stream. Releases the GIL.
 /// @param device_id the device of both

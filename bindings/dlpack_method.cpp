@@ -4,6 +4,7 @@
 #include "capsule.hpp"
 #include "copies.hpp"
 #include "cuda_streams.hpp"
+#include "frees.hpp"
 #include "places.hpp"
 #include "process.hpp"
 
@@ -17,10 +18,9 @@ constexpr const char* export_doc =
     "stream\n"
     "    A `Place`, as `usm_dlpack.device_id` lists them, that knows the consumer's queue; or the\n"
     "    address of a ``sycl::queue``, which is trusted. The queue's later work waits for the\n"
-    "    present work of the tensor's own queue, `sycl_queue`; if their contexts differ, the host\n"
-    "    waits. None: the host waits for the tensor's own queue, so the memory is ready. -1: the\n"
-    "    host waits only if a copy is made. With kDLCUDA in `dl_device`: a CUDA stream, as for\n"
-    "    `cuda_view`.\n"
+    "    present work on the tensor; if their contexts differ, the host waits. None: the host\n"
+    "    waits as `wait` does, so the memory is ready. -1: the host waits only if a copy is made.\n"
+    "    With kDLCUDA in `dl_device`: a CUDA stream, as for `cuda_view`.\n"
     "max_version\n"
     "    The newest DLPack version that the consumer knows. None, or a version below 1.0, gives\n"
     "    a legacy capsule.\n"
@@ -30,7 +30,7 @@ constexpr const char* export_doc =
     "    CUDA, if that is the backend of the device.\n"
     "copy\n"
     "    True always copies, and False never does. None copies if it is necessary. A copy waits\n"
-    "    for the tensor's own queue, and is complete when this returns. On a root device it has\n"
+    "    as `wait` does, and is complete when this returns. On a root device it has\n"
     "    the same USM kind. It keeps positive strides without overlap or gaps; otherwise it is\n"
     "    in C order.\n\n"
     "Raises\n------\n"
@@ -139,47 +139,30 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
 
 nb::object export_copy(const tensor& source, const export_place& to, bool versioned,
                        const std::optional<sycl::queue>& consumer) {
-  wait_for_users(source);
+  wait_for(source);
   tensor_copy made =
       to.is_host() ? copy_to_host(source.get(), false)
                    : copy_to_usm(source.get(), to.device_id, source.proof().usm_type(), false);
   if (consumer) {
-    made.memory.get_deleter().users->add(*consumer);
+    made.memory.get_deleter().queues->add(*consumer);
   }
   made.described.device = to.device;
   return finish(made.described, versioned, made.flags, std::move(made.memory));
 }
 
-/// Orders the consumer's queue behind the queues that use the tensor's memory. If the consumer
-/// names no queue, waits for them.
+/// Orders the consumer's queue or stream behind the work on the tensor. If the consumer names
+/// none, waits for that work.
 void synchronise(const tensor& source, const consumer_stream& consumer) {
   if (consumer.unsynchronised) {
     return;
   }
   if (consumer.queue) {
     hand_over(source, *consumer.queue);
-  } else if (!consumer.cuda) {
-    wait_for_all(source);
+  } else if (consumer.cuda) {
+    order_stream_behind(source, *consumer.cuda);
   } else {
-    wait_for_users(source);
-    if (source.queue()) {
-      order_stream_behind(*source.queue(), *consumer.cuda, source.proof().device_id());
-    }
+    wait_for(source);
   }
-}
-
-/// The tensor that a capsule keeps: one that knows the consumer's queue, unless it is the
-/// tensor's own, or of another context, so that the host waits.
-nb::object tensor_for(nb::handle self, const std::optional<sycl::queue>& consumer) {
-  const tensor& source = *nb::inst_ptr<tensor>(self);
-  if (!consumer || consumer == source.queue() ||
-      consumer->get_context() != source.proof().context()) {
-    return nb::borrow(self);
-  }
-  proved_tensor made(source.get().described, source.get().flags, source.proof());
-  made.queue = consumer;
-  made.owner = keep(source.owner_for_others(self));
-  return make_tensor(std::move(made), source.users());
 }
 
 /// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory that
@@ -216,22 +199,19 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   }
   DLTensor described = source.get().described;
   described.device = to.device;
-  nb::object made = finish(described, versioned, source.get().flags & ~flag::is_copied,
-                           python_reference(tensor_for(self, consumer.queue).release().ptr()));
+  free_finished();
   synchronise(source, consumer);
-  if (consumer.queue) {
-    source.users()->add(*consumer.queue);
-  } else if (!to.is_host() && !to.is_cuda() && !consumer.unsynchronised) {
-    source.users()->suppose(dpctl_queue(own.device_id));
-  }
-  return made;
+  exported_tensor owner{python_reference(self.inc_ref().ptr()),
+                        consumer.queue ? source.queues()->add(*consumer.queue) : nullptr};
+  return finish(described, versioned, source.get().flags & ~flag::is_copied, std::move(owner));
 }
 
 }  // namespace
 
 managed_tensor export_managed(nb::handle self) {
   const proved_tensor& source = nb::inst_ptr<tensor>(self)->get();
-  return to_managed_tensor(source.described, python_reference(self.inc_ref().ptr()),
+  return to_managed_tensor(source.described,
+                           exported_tensor{python_reference(self.inc_ref().ptr()), nullptr},
                            source.flags & ~flag::is_copied);
 }
 

@@ -9,96 +9,23 @@
 #include "queues.hpp"
 #include "tensor.hpp"
 
-#include <map>
-#include <set>
-
 namespace usm_dlpack::python {
 namespace {
 
-/// The queues that a thread's consumers get as streams, one for each root device. It is the
-/// queue of the last tensor that the thread got, if the tensor has one. Its address stays the
-/// same for the thread's life.
-class work_streams {
- public:
-  /// Switches to a tensor's queue. If the consumer has not asked for a stream since the
-  /// previous tensor, it uses both tensors together, so the queue is ordered behind the
-  /// previous one.
-  void follow(const tensor& source) {
-    const std::int32_t device_id = source.proof().device_id();
-    if (source.queue() && source.queue_knows_memory()) {
-      work_stream& stream = streams_[device_id];
-      if (stream.queue != source.queue()) {
-        if (!stream.is_asked && stream.queue && !detail::is_idle(*stream.queue)) {
-          order_behind(*stream.queue, *source.queue());
-        }
-        stream.queue = source.queue();
-      }
-      stream.is_asked = false;
-    }
-    if (const auto other = memory_users::supposed(source.proof().structure())) {
-      order_behind(*other, queue(device_id));
-    }
-    lend(device_id, source.users());
-  }
-
-  /// Lets memory of this package be freed only after the work of the consumer's stream: of the
-  /// present stream, and of the one that the consumer asks for next.
-  void lend(std::int32_t device_id, const std::shared_ptr<memory_users>& users) {
-    users->add(queue(device_id));
-    work_stream& stream = streams_[device_id];
-    if (stream.lent.size() >= stream.most_lent) {  // the consumer never asks
-      for (auto memory = stream.lent.begin(); memory != stream.lent.end();) {
-        memory = memory->expired() ? stream.lent.erase(memory) : std::next(memory);
-      }
-      stream.most_lent = 2 * stream.lent.size() + 64;
-    }
-    stream.lent.insert(users);
-  }
-
-  /// The stream for a consumer. If it is out of order, what is submitted later runs after its
-  /// present work.
-  sycl::queue& ask(std::int32_t device_id) {
-    sycl::queue& asked = queue(device_id);
-    if (!asked.is_in_order() && !detail::is_idle(asked)) {
-      order_behind(asked, asked);
-    }
-    work_stream& stream = streams_[device_id];
-    stream.is_asked = true;
-    for (const std::weak_ptr<memory_users>& memory : stream.lent) {
-      if (const std::shared_ptr<memory_users> users = memory.lock()) {
-        users->add(asked);
-      }
-    }
-    stream.lent.clear();
-    return asked;
-  }
-
-  sycl::queue& queue(std::int32_t device_id) {
-    std::optional<sycl::queue>& followed = streams_[device_id].queue;
-    return followed ? *followed : package_queue(device_id);
-  }
-
-  ~work_streams() {
-    if (process_is_forked()) {  // leaks the queues, which belong to the parent
-      new (std::nothrow) streams_by_device(std::move(streams_));
+/// Gives a tensor to a consumer, whose stream is the package's queue: orders that behind the work
+/// on the tensor, without waiting. It is in order: a consumer with two commands that depend on
+/// each other would get wrong values from a queue that is not.
+void lend(const tensor& source) {
+  for (const sycl::queue& queue : source.queues()->queues()) {
+    if (queue.get_context() != source.proof().context()) {
+      detail::refuse(errc::request_unsupported, "sycl_queue",
+                     "queues of the memory's context, because the C exchange API does not wait",
+                     "one of another context",
+                     "use __dlpack__(), which waits, or a queue made from the device alone");
     }
   }
-
- private:
-  struct work_stream {
-    std::optional<sycl::queue> queue;
-    bool is_asked = false;  ///< whether the consumer asked for it since the last tensor
-    /// Memory of this package that consumers got since they last asked for the stream.
-    std::set<std::weak_ptr<memory_users>, std::owner_less<>> lent;
-    std::size_t most_lent = 64;  ///< above this, expired entries are removed
-  };
-  using streams_by_device = std::map<std::int32_t, work_stream>;
-  streams_by_device streams_;
-};
-
-work_streams& streams_of_thread() {
-  thread_local work_streams streams;
-  return streams;
+  hand_over(source, package_queue(source.proof().device_id()));
+  source.lend();
 }
 
 constexpr const char* null_result =
@@ -114,12 +41,14 @@ void check_result(const void* out) {
 /// otherwise it is kept.
 template <class Function>
 int answer(Function&& function) noexcept {
-  const inside_module inside;
   std::optional<nb::python_error> before;
   if (PyErr_Occurred() != nullptr) {
     before.emplace();  // no Python code may run while an error is set
   }
-  const int status = guarded(function);
+  const int status = guarded([&] {
+    const inside_module inside;
+    function();
+  });
   if (before && status == 0) {
     before->restore();
   }
@@ -141,7 +70,7 @@ int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) 
     const tensor& source = tensor_in(object);
     check_result(out);
     check_process();
-    streams_of_thread().follow(source);
+    lend(source);
     *out = export_managed(nb::handle(static_cast<PyObject*>(object))).release();
   });
 }
@@ -152,7 +81,7 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
     check_result(out);
     check_process();
     detail::check_legacy_flags(source.get().flags);
-    streams_of_thread().follow(source);
+    lend(source);
     *out = source.get().described;
   });
 }
@@ -169,9 +98,7 @@ int managed_tensor_to_py_object(DLManagedTensorVersioned* managed, void** out) n
     if (owned->version.major == DLPACK_MAJOR_VERSION) {
       detail::check_device_type(owned->dl_tensor.device);  // nobody orders CUDA's streams here
     }
-    nb::object made = make_tensor(prove(std::move(owned), std::nullopt));
-    suppose_dpctl(*nb::inst_ptr<tensor>(made));
-    *out = made.release().ptr();
+    *out = make_tensor(prove(std::move(owned), std::nullopt)).release().ptr();
   });
 }
 
@@ -184,7 +111,7 @@ int current_work_stream(DLDeviceType type, std::int32_t device_id, void** out) n
     }
     detail::check_device_type({type, device_id});
     check_process();
-    *out = &streams_of_thread().ask(device_id);
+    *out = &package_queue(device_id);
   });
 }
 
@@ -196,7 +123,7 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   check_process();
   DLTensor wanted = prototype;
   copy_memory memory = allocate_usm(wanted, subbyte::packed, sycl::usm::alloc::device);
-  streams_of_thread().lend(wanted.device.device_id, memory.get_deleter().users);
+  memory.get_deleter().queues->add(package_queue(wanted.device.device_id));
   return to_managed_tensor(wanted, std::move(memory));
 }
 

@@ -3,6 +3,7 @@
 // The functions of python/package.hpp. They throw nothing.
 #include "extensions.hpp"
 #include "capsule.hpp"
+#include "frees.hpp"
 #include "places.hpp"
 #include "process.hpp"
 #include "producer.hpp"
@@ -78,11 +79,7 @@ offer offer_tensor(nb::handle array, const requirements& wanted, proved_tensor& 
   out.proof = own.proof;
   out.queue = own.queue;
   out.owner = detail::borrow(array.ptr());
-  const offer answer = compare(out, wanted);
-  if (answer == offer::made) {
-    wait_for_users(offered);
-  }
-  return answer;
+  return compare(out, wanted);
 }
 
 /// A capsule that others refer to as well. For the lifetime of this object it is marked as
@@ -146,7 +143,6 @@ offer offer_foreign(nb::handle array, offered_capsule offered, const requirement
     if (out.queue) {
       detail::check_context(out.proof, *out.queue);
     }
-    wait_for_producer(out);
   } else {
     out.described = described;
     out.flags = content.flags();
@@ -158,11 +154,7 @@ offer offer_foreign(nb::handle array, offered_capsule offered, const requirement
 /// Offers an object that has only the SYCL array interface.
 offer offer_memory(nb::handle array, const requirements& wanted, proved_tensor& out) {
   out = prove_memory(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none());
-  const offer answer = compare(out, wanted);
-  if (answer == offer::made) {
-    wait_for_producer(out);
-  }
-  return answer;
+  return compare(out, wanted);
 }
 
 /// Offers an array. If its own library cannot export it, but it has the SYCL array interface,
@@ -192,9 +184,10 @@ offering find_offering(nb::handle array) {
 }
 
 offer ask(PyObject* object, const requirements& wanted, proved_tensor& out) noexcept {
-  const inside_module inside;
   offer answer = offer::no_array;
   const int status = guarded([&] {
+    const inside_module inside;
+    free_finished();
     const offering found = find_offering(object);
     if (found == nullptr) {
       return;
@@ -210,19 +203,48 @@ offer ask(PyObject* object, const requirements& wanted, proved_tensor& out) noex
   return status == 0 ? answer : offer::failed;
 }
 
+/// The list of an array that `ask` gave; null if its memory is not of this package.
+std::shared_ptr<queue_list> list_of(const proved_tensor& array) {
+  const nb::handle owner(std::get<detail::python_object>(array.owner).get());
+  if (PyCapsule_CheckExact(owner.ptr()) != 0 && PyCapsule_GetName(owner.ptr()) != nullptr) {
+    return list_behind(read_capsule(owner));
+  }
+  return list_behind(array.owner);
+}
+
+std::exception_ptr wait_for_array(const proved_tensor& array, bool own) noexcept {
+  try {
+    if (array.structure().empty) {
+      return nullptr;
+    }
+    const auto left_out = own ? std::nullopt : array.queue;
+    if (const auto list = list_of(array)) {
+      list->wait(left_out, true);
+    } else if (own && array.queue && !detail::is_recording(*array.queue)) {
+      wait_for(*array.queue);
+    }
+    wait_for(dpctl_queue(array.proof.device_id()));
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 const sycl::queue* queue_on(std::int32_t device_id) noexcept {
-  const inside_module inside;
   const sycl::queue* found = nullptr;
-  guarded([&] { found = &package_queue(device_id); });
+  guarded([&] {
+    const inside_module inside;
+    found = &package_queue(device_id);
+  });
   return found;
 }
 
 PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue& queue,
                             const requirements& wanted) noexcept {
-  const inside_module inside;
   PyObject* made = nullptr;
   guarded([&] {
     managed_tensor owned(managed);
+    const inside_module inside;
     check_process();
     proved_tensor proved = prove(std::move(owned), queue);
     detail::check_kind(proved.proof, wanted);
@@ -231,16 +253,39 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue
   return made;
 }
 
-void free_after_work(const sycl::queue& queue, void* address) noexcept {
-  free_memory([queue, address] { detail::free_after_work(queue, address); });
+void free_array(const sycl::queue& queue, void* address) noexcept {
+  try {
+    free_after_work({{queue}, [address, context = queue.get_context()]() noexcept {
+                       try {
+                         sycl::free(address, context);
+                       } catch (const sycl::exception&) {  // as for our own memory
+                       }
+                     }});
+  } catch (const std::bad_alloc&) {  // leaks
+  }
+}
+
+/// Waits as `wait_for`, and throws the runtime's own exceptions.
+void wait_unlocked(const sycl::queue& queue) {
+  check_process();
+  detail::pending_work work(queue);
+  if (!work.is_done()) {
+    run_unlocked([&] { work.wait(); });
+  }
 }
 
 std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
   try {
-    check_process();
-    if (!detail::is_idle(queue)) {  // taking the GIL back from busy threads is slow
-      run_unlocked([&queue] { detail::wait_in_turn(queue); });
-    }
+    wait_unlocked(queue);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+std::exception_ptr wait_for_default(const sycl::queue& queue) noexcept {
+  try {
+    wait_unlocked(dpctl_queue(device_id(queue.get_device())));
     return nullptr;
   } catch (...) {
     return std::current_exception();
@@ -248,8 +293,10 @@ std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
 }
 
 int check_usable() noexcept {
-  const inside_module inside;
-  return guarded([] { check_process(); });
+  return guarded([] {
+    const inside_module inside;
+    check_process();
+  });
 }
 
 void drop(PyObject* object) noexcept { const python_reference last(object); }
@@ -259,11 +306,13 @@ void drop(PyObject* object) noexcept { const python_reference last(object); }
 void register_package_interface(guarded_module& module) {
   static constexpr package_interface table{package_interface::known_version,
                                            &ask,
+                                           &wait_for_array,
                                            &queue_on,
                                            &make_known_tensor,
                                            &drop,
-                                           &free_after_work,
+                                           &free_array,
                                            &wait_for_work,
+                                           &wait_for_default,
                                            &check_usable,
                                            &set_conversion_error};
   module.attr("_package_interface") = checked(PyCapsule_New(

@@ -6,6 +6,7 @@
 #include "capsule.hpp"
 #include "copies.hpp"
 #include "dtypes.hpp"
+#include "frees.hpp"
 #include "places.hpp"
 #include "producer.hpp"
 #include "queues.hpp"
@@ -52,7 +53,7 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
   mark_capsule(capsule, content, capsule_state::consumed);
   nb::object copy;
   try {
-    wait_for_producer(source);
+    wait_for_foreign(source, list_behind(content));
     tensor_copy made = copy_to_usm(source, id, kind, wanted.c_order);
     copy = make_tensor(
         prove(to_managed_tensor(made.described, std::move(made.memory), made.flags),
@@ -115,13 +116,16 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
     write_c_strides(proved);
   }
   if (wanted.request.queue) {
+    if (const auto list = list_behind(content)) {
+      list->hand_over_to(*wanted.request.queue);
+    }
     proved.queue = wanted.request.queue;
   }
   own_memory(proved, content.described().device,
              [&] { return take_capsule(offered.capsule, content); });
-  new (nb::inst_ptr<tensor>(made)) tensor(std::move(proved), nullptr);
+  new (nb::inst_ptr<tensor>(made)) tensor(std::move(proved), nullptr, offered.queue);
   nb::inst_mark_ready(made);
-  suppose_dpctl(*nb::inst_ptr<tensor>(made));
+  free_finished();
   return made;
 }
 
@@ -153,7 +157,7 @@ nb::object share(nb::handle x, const destination& wanted) {
   }
   shared.queue = consumer ? consumer : own.queue;
   shared.owner = keep(source.owner_for_others(x));
-  return make_tensor(std::move(shared), source.users());
+  return make_tensor(std::move(shared), source.queues());
 }
 
 /// Python's `from_dlpack`, whose docstring describes the arguments.

@@ -85,13 +85,8 @@ nb::dict numpy_interface(const host_view& self) {
 nb::dict cuda_interface(const cuda_view& self) {
   check_process();
   nb::dict made = array_interface(self, "__cuda_array_interface__");
-  const proved_tensor& own = self.get();
-  made["stream"] = nb::none();
-  wait_for_users(*nb::inst_ptr<tensor>(self.object()));
-  if (own.queue) {
-    order_stream_behind(*own.queue, legacy_stream, own.proof.device_id());
-    made["stream"] = reinterpret_cast<std::uintptr_t>(legacy_stream);
-  }
+  order_stream_behind(*nb::inst_ptr<tensor>(self.object()), legacy_stream);
+  made["stream"] = reinterpret_cast<std::uintptr_t>(legacy_stream);
   return made;
 }
 
@@ -128,7 +123,7 @@ nb::object make_host_view(nb::handle_t<tensor> self) {
                    "copy the values with numpy(), or to shared USM with from_dlpack(x, "
                    "usm_type=\"shared\")");
   }
-  wait_for_all(*nb::inst_ptr<tensor>(self));
+  wait_for(*nb::inst_ptr<tensor>(self));
   return nb::cast(host_view{{std::move(kept)}});
 }
 

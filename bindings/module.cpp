@@ -50,9 +50,7 @@ NB_MODULE(_core, made) {
                            std::to_string(USM_DLPACK_VERSION_MINOR) + "." +
                            std::to_string(USM_DLPACK_VERSION_PATCH);
   nb::register_exception_translator(&translate);
-  const nb::object at_exit = nb::module_::import_("atexit").attr("register");
-  at_exit(nb::cpp_function(&interpreter_gate::close));
-  at_exit(nb::cpp_function(&wait_for_out_of_order_work));  // runs before
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&interpreter_gate::close));
   module.def("check_process", &check_process);
   register_errors(module);
   register_library_views(module);

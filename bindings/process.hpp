@@ -7,7 +7,6 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -35,7 +34,7 @@ class interpreter_gate {
   interpreter_gate() noexcept { ++inside_; }
   interpreter_gate(const interpreter_gate&) = delete;
   interpreter_gate& operator=(const interpreter_gate&) = delete;
-  ~interpreter_gate() { --inside_; }
+  ~interpreter_gate();
 
   /// The thread that finishes the interpreter holds the GIL, so the gate stays open for it.
   bool open() const noexcept {
@@ -56,19 +55,15 @@ class interpreter_gate {
 /// Held while a Python thread runs a function of this module. Any Python code may release the
 /// GIL and ask for it again. If the interpreter finishes meanwhile, Python before 3.14 ends
 /// the thread by unwinding its stack, and noexcept functions abort the process. So the exit
-/// handler waits for the threads that are inside. A thread that comes later first waits for 50
-/// ms without the GIL. Usually the interpreter finishes in this time, and the thread ends
-/// here. If other exit handlers run, they may need the thread, so it goes on after the wait.
+/// handler waits for the threads that are inside, and a thread that comes later is refused.
 /// @pre the GIL is held
 class inside_module {
  public:
-  inside_module() noexcept;
-  inside_module(const inside_module&) = delete;
-  inside_module& operator=(const inside_module&) = delete;
-  ~inside_module();
+  /// @throws std::runtime_error once the interpreter is ending, except in the thread that ends it
+  inside_module();
 
  private:
-  std::optional<interpreter_gate> gate_;  ///< only in the thread's outermost call
+  interpreter_gate gate_;
 };
 
 /// Releases the GIL for the lifetime of this object. The destructor takes it back. After all
@@ -88,15 +83,6 @@ class without_gil {
 /// Whether this thread has the GIL. Does not wait for it.
 bool has_gil() noexcept;
 
-/// Runs a function soon on another thread, while the main thread waits for it between two
-/// steps of its Python code. So in a program with one thread nobody submits to a queue while
-/// another thread waits for it: dpctl, which submits with the GIL, may then hang, and the
-/// OpenCL CPU driver (2026.2) may crash. The main thread waits for a second at most, because
-/// the work may need it, and the function waits no longer than that for the main thread. The
-/// interpreter's end waits for the function that runs, and drops the others.
-/// @pre the GIL is held
-void run_later(std::function<void()> function);
-
 /// Runs a function that waits for queues. Releases the GIL meanwhile, if this thread has it.
 template <class Function>
 void run_unlocked(Function&& function) {
@@ -105,36 +91,6 @@ void run_unlocked(Function&& function) {
     unlocked.emplace();
   }
   function();
-}
-
-/// How a thread that drops the last owner of memory can free it.
-enum class freeing {
-  here,
-  /// By `run_later`. This thread has the GIL but runs no Python code, so it only drops an
-  /// object, as dpctl's host tasks do. A host task that waits here would wait for itself.
-  later,
-  /// Never. In a child of fork() the memory and the work belong to the parent. After the
-  /// package's exit handler has run, the work may wait for Python code that does not run any
-  /// more.
-  never,
-};
-freeing how_to_free() noexcept;
-
-/// Runs a function that waits for queues and frees memory. All USM is freed by this. If it is
-/// not freed, everything that the function holds leaks, queues too, because destroying a queue
-/// may wait.
-template <class Function>
-void free_memory(Function&& function) noexcept {
-  using kept = std::decay_t<Function>;
-  switch (how_to_free()) {
-    case freeing::here: run_unlocked(function); return;
-    case freeing::later: try { run_later(function);
-      } catch (...) {  // std::bad_alloc, or std::system_error: leaks
-        new (std::nothrow) kept(std::forward<Function>(function));
-      }
-      return;
-    case freeing::never: new (std::nothrow) kept(std::forward<Function>(function)); return;
-  }
 }
 
 /// Takes the GIL to drop a reference. Does nothing once the interpreter finishes.

@@ -77,13 +77,25 @@ struct exported_capsule {
   bool took_stream;
 };
 
+/// Whether the error that is set means that a producer takes no stream of this kind.
+bool refuses_stream() noexcept {
+  for (PyObject* const kind :
+       {PyExc_ValueError, PyExc_BufferError, PyExc_NotImplementedError}) {
+    if (PyErr_ExceptionMatches(kind) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Exports by `__dlpack__`: with a stream and the version, then without the version, without a
-/// stream, and without both. After a TypeError the next keywords are tried. If all raise one,
-/// the last is raised, with the first as its context unless it has a context already.
+/// stream, and without both. After a TypeError the next keywords are tried; if a producer
+/// refuses the stream, the same without it; after another error none. If all fail, the last
+/// error is raised, with the first as its context unless it has a context already.
 exported_capsule ask_by_dlpack(nb::handle method, const std::vector<nb::object>& streams,
                                std::optional<bool> copy) {
   std::optional<nb::python_error> first;
-  /// @return an invalid object after a TypeError
+  /// @return an invalid object after a TypeError, or if the stream was refused
   const auto ask = [&](nb::handle stream, bool version) -> nb::object {
     for (const bool with_copy : {true, false}) {
       if (with_copy && copy != false) {  // copies are made here
@@ -98,7 +110,7 @@ exported_capsule ask_by_dlpack(nb::handle method, const std::vector<nb::object>&
           method, {{names().max_version, version ? names().newest_version : nullptr},
                    {names().stream, stream},
                    {names().copy, with_copy ? Py_False : nullptr}});
-      if (capsule.is_valid()) {
+      if (capsule.is_valid() || (stream.is_valid() && refuses_stream())) {
         return capsule;
       }
       if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
@@ -111,6 +123,12 @@ exported_capsule ask_by_dlpack(nb::handle method, const std::vector<nb::object>&
     for (const nb::object& stream : streams) {
       if (nb::object capsule = ask(stream, version); capsule.is_valid()) {
         return {std::move(capsule), true};
+      }
+      if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
+        continue;
+      }
+      if (nb::object capsule = ask({}, version); capsule.is_valid()) {
+        return {std::move(capsule), false};
       }
     }
   }
@@ -178,13 +196,13 @@ const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
                  "a failure without an error", "correct the producer");
 }
 
-/// Orders the request's queue behind the producer's, or behind dpctl's if the producer names
-/// none, because the arrays of dpnp are there.
+/// Orders the request's queue behind the producer's, and behind dpctl's.
 offered_capsule ordered_for(const import_request& request, offered_capsule offered) {
   if (request.queue) {
-    hand_over(
-        offered.queue ? *offered.queue : dpctl_queue(device_id(request.queue->get_device())),
-        *request.queue);
+    if (offered.queue) {
+      hand_over(*offered.queue, *request.queue);
+    }
+    hand_over(dpctl_queue(device_id(request.queue->get_device())), *request.queue);
   }
   return offered;
 }
@@ -286,8 +304,8 @@ std::optional<offered_capsule> try_exchange_api(nb::handle x, const import_reque
   }
 }
 
-/// Exports our own tensor. Does not use the C exchange API, which would change the stream of
-/// this thread's consumers.
+/// Exports our own tensor. Does not use the C exchange API, which would order the package's
+/// queue behind the tensor.
 offered_capsule offer_own(nb::handle x) {
   const tensor& own = ready_tensor(x);
   return {make_capsule(export_managed(x)), own.queue()};
@@ -301,18 +319,13 @@ bool names_no_queue(nb::handle capsule) {
   return content.described().device.device_type == kDLOneAPI && !queue_behind(content);
 }
 
-/// Exports an array that names no queue, with dpctl's as stream, which its producer orders
-/// behind the one that it works on. If that fails, asks without a stream.
-nb::object ask_for_dpctl(nb::handle method, std::int32_t device_id, std::optional<bool> copy) {
+/// dpctl's queue as a stream; nothing if there is no such device.
+std::vector<nb::object> stream_of_dpctl(std::int32_t device_id) {
   try {
-    return ask_by_dlpack(method, {dpctl_queue_object(device_id)}, copy).capsule;
-  } catch (const conversion_error&) {  // there is no such device
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) {
-      throw;
-    }
+    return {dpctl_queue_object(device_id)};
+  } catch (const conversion_error&) {
+    return {};
   }
-  return ask_by_dlpack(method, {}, copy).capsule;
 }
 
 /// Exports an array by `__dlpack__`. An array without a queue is refused before that, if it
@@ -337,7 +350,9 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
     detail::id_named_by(*device);  // refuses memory of other devices
   }
   if (!request.queue && !has_queue && device && device->device_type == kDLOneAPI) {
-    return {ask_for_dpctl(method, device->device_id, request.copy), {}};
+    // The producer orders dpctl's queue behind the one that it works on.
+    return {ask_by_dlpack(method, stream_of_dpctl(device->device_id), request.copy).capsule,
+            {}};
   }
   exported_capsule made = ask_by_dlpack(
       method, on_host ? std::vector<nb::object>() : request.streams, request.copy);
@@ -423,7 +438,8 @@ bool is_out_of_reach(nb::handle x) {
     const auto& row = detail::error_table[static_cast<std::size_t>(refusal.code()) - 1];
     return row.raised == detail::python_class::binding_error;
   } catch (const nb::python_error& refusal) {  // the producer's own
-    return refusal.matches(PyExc_Exception) && reports_usm(x);
+    return refusal.matches(PyExc_Exception) && !refusal.matches(PyExc_RecursionError) &&
+           reports_usm(x);
   } catch (...) {
     return false;
   }

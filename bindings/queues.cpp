@@ -1,116 +1,176 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The order between queues, and the queues of copies.
 #include "queues.hpp"
 #include "places.hpp"
-#include "process.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace usm_dlpack::python {
 namespace {
 
-sycl::queue make_queue(std::int32_t device_id) {
-  return {default_context(device_id), root_device(device_id),
-          sycl::property_list{sycl::property::queue::in_order()}};
+/// What is kept of a root device.
+struct device_queues {
+  explicit device_queues(std::int32_t device_id)
+      : own(default_context(device_id), root_device(device_id),
+            sycl::property_list{sycl::property::queue::in_order()}) {}
+
+  sycl::queue own;
+  nb::object dpctl_object;
+  std::optional<sycl::queue> dpctl;
+};
+
+std::mutex devices_guard;
+// Never destroyed: threads may outlive the statics.
+auto& known_devices = *new std::map<std::int32_t, device_queues>;
+
+/// @pre `devices_guard` is locked
+device_queues& queues_of(std::int32_t device_id) {
+  const auto known = known_devices.find(device_id);
+  return known != known_devices.end() ? known->second
+                                : known_devices.try_emplace(device_id, device_id).first->second;
 }
 
-/// The unused queues for copies, by device id; never destroyed.
-std::mutex idle_guard;
-auto& idle_queues = *new std::map<std::int32_t, std::vector<sycl::queue>>;
-
-sycl::queue take_idle(std::int32_t device_id) {
-  {
-    const std::lock_guard<std::mutex> lock(idle_guard);
-    std::vector<sycl::queue>& queues = idle_queues[device_id];
-    if (!queues.empty()) {
-      sycl::queue taken = std::move(queues.back());
-      queues.pop_back();
-      return taken;
-    }
-  }
-  return make_queue(device_id);
-}
+constexpr std::ptrdiff_t most_rows_without_holder = 8;
 
 }  // namespace
 
 sycl::queue& package_queue(std::int32_t device_id) {
-  static std::mutex guard;
-  static auto& queues = *new std::map<std::int32_t, sycl::queue>;
-  const std::lock_guard<std::mutex> lock(guard);
-  const auto found = queues.find(device_id);
-  return found != queues.end()
-             ? found->second
-             : queues.try_emplace(device_id, make_queue(device_id)).first->second;
+  const std::lock_guard<std::mutex> lock(devices_guard);
+  return queues_of(device_id).own;
+}
+
+const sycl::queue& dpctl_queue(std::int32_t device_id) {
+  {
+    const std::lock_guard<std::mutex> lock(devices_guard);
+    if (const device_queues& kept = queues_of(device_id); kept.dpctl) {
+      return *kept.dpctl;
+    }
+  }
+  const nb::gil_scoped_acquire held;
+  static_cast<void>(dpctl_queue_object(device_id));
+  const std::lock_guard<std::mutex> lock(devices_guard);
+  return *queues_of(device_id).dpctl;
 }
 
 nb::object dpctl_queue_object(std::int32_t device_id) {
-  static std::mutex guard;
-  static auto& queues = *new std::map<std::int32_t, nb::object>;
   {
-    const std::lock_guard<std::mutex> lock(guard);
-    const auto found = queues.find(device_id);
-    if (found != queues.end()) {
-      return found->second;
+    const std::lock_guard<std::mutex> lock(devices_guard);
+    if (const device_queues& kept = queues_of(device_id); kept.dpctl) {
+      return kept.dpctl_object;
     }
   }
   static imported cached_queue{"dpctl", "get_device_cached_queue"};
-  const nb::object made = cached_queue.get()(to_dpctl(root_device(device_id)));
-  const std::lock_guard<std::mutex> lock(guard);
-  return queues.try_emplace(device_id, made).first->second;
-}
-
-sycl::queue dpctl_queue(std::int32_t device_id) {
-  return *find_sycl<sycl::queue>(dpctl_queue_object(device_id));
-}
-
-copy_queue::copy_queue(std::int32_t device_id)
-    : device_id_(device_id), queue_(take_idle(device_id)) {}
-
-copy_queue::~copy_queue() {
-  try {
-    if (!queue_.ext_oneapi_empty()) {  // no other thread submits to it
-      queue_.wait();
-    }
-    const std::lock_guard<std::mutex> lock(idle_guard);
-    idle_queues[device_id_].push_back(queue_);
-  } catch (...) {
-    new (std::nothrow) sycl::queue(queue_);  // never destroyed
+  const nb::object object = cached_queue.get()(to_dpctl(root_device(device_id)));
+  const sycl::queue& queue = *find_sycl<sycl::queue>(object);
+  const std::lock_guard<std::mutex> lock(devices_guard);
+  device_queues& kept = queues_of(device_id);
+  if (!kept.dpctl) {
+    kept.dpctl_object = object;
+    kept.dpctl = queue;
   }
+  return kept.dpctl_object;
 }
 
-void order_behind(sycl::queue producer, sycl::queue consumer) {
-  const without_gil unlocked;
-  detail::ask_runtime("stream", [&] { detail::order_by_event(producer, consumer); });
-}
-
-void hand_over(sycl::queue producer, sycl::queue consumer) {
-  const bool same = producer == consumer;
-  if (same && consumer.is_in_order()) {
-    return;
-  }
-  const without_gil unlocked;
-  detail::ask_runtime("stream", [&] {
-    if (producer.get_context() != consumer.get_context()) {
-      detail::wait_in_turn(producer);
-    } else if (same || consumer.is_in_order()) {
-      detail::order_by_event(producer, consumer);
-    } else {
-      // This waits for the producer's host tasks, because `queue::memcpy` of an out-of-order
-      // queue would overtake a barrier that depends on one (DPC++ 2026.2).
-      consumer.ext_oneapi_submit_barrier({producer.ext_oneapi_submit_barrier()});
+void wait_for(const sycl::queue& queue) {
+  detail::ask_runtime("queue", [&] {
+    detail::pending_work work(queue);
+    if (!work.is_done()) {
+      run_unlocked([&] { work.wait(); });
     }
   });
 }
 
-void wait_by_event(sycl::queue queue) {
-  const without_gil unlocked;
-  detail::ask_runtime("queue", [&] { queue.ext_oneapi_submit_barrier().wait(); });
+void hand_over(const sycl::queue& producer, const sycl::queue& consumer) {
+  detail::check_executing(producer);
+  detail::check_executing(consumer);
+  if (producer == consumer && consumer.is_in_order()) {
+    return;
+  }
+  detail::ask_runtime("stream", [&] {
+    detail::pending_work work(producer);
+    if (work.is_done()) {
+      return;
+    }
+    run_unlocked([&] {
+      if (producer.get_context() == consumer.get_context()) {
+        detail::order_by_event(work, consumer);
+      } else {
+        work.wait();
+      }
+    });
+  });
 }
 
-void wait_for(const sycl::queue& queue) {
-  const without_gil unlocked;
-  detail::ask_runtime("queue", [&] { detail::wait_in_turn(queue); });
+queue_holder queue_list::add(const sycl::queue& queue) {
+  auto added = std::make_shared<const sycl::queue>(queue);
+  std::optional<sycl::queue> oldest;
+  {
+    const std::lock_guard<std::mutex> lock(guard_);
+    for (const row& known : rows_) {
+      if (known.queue == queue) {
+        if (queue_holder shared = known.holder.lock()) {
+          return shared;
+        }
+      }
+    }
+    rows_.push_back({queue, added});
+    const auto is_alone = [](const row& known) { return known.holder.expired(); };
+    if (std::count_if(rows_.begin(), rows_.end(), is_alone) > most_rows_without_holder) {
+      const auto first = std::find_if(rows_.begin(), rows_.end(), is_alone);
+      oldest = first->queue;
+      rows_.erase(first);
+    }
+  }
+  // Nothing can be ordered with a queue that records, whose work has not begun.
+  if (oldest && !detail::is_recording(*oldest) && !detail::is_recording(queue)) {
+    hand_over(*oldest, queue);
+  }
+  return added;
+}
+
+std::vector<queue_list::row> queue_list::rows_now() const {
+  const std::lock_guard<std::mutex> lock(guard_);
+  return rows_;
+}
+
+void queue_list::forget(const row& finished) {
+  const auto is_the_same = [&](const row& known) {
+    return !known.holder.owner_before(finished.holder) &&
+           !finished.holder.owner_before(known.holder);
+  };
+  const std::lock_guard<std::mutex> lock(guard_);
+  rows_.erase(std::remove_if(rows_.begin(), rows_.end(), is_the_same), rows_.end());
+}
+
+std::vector<sycl::queue> queue_list::queues() const {
+  std::vector<sycl::queue> queues;
+  for (const row& known : rows_now()) {
+    queues.push_back(known.queue);
+  }
+  return queues;
+}
+
+void queue_list::hand_over_to(const sycl::queue& consumer) {
+  const std::vector<row> rows = rows_now();
+  for (const row& known : rows) {
+    detail::check_executing(known.queue);
+  }
+  for (const row& known : rows) {
+    hand_over(known.queue, consumer);
+  }
+}
+
+void queue_list::wait(const std::optional<sycl::queue>& but, bool skip_recording) {
+  for (const row& known : rows_now()) {
+    const bool is_alone = known.holder.expired();  // before the wait
+    if (but == known.queue || (skip_recording && detail::is_recording(known.queue))) {
+      continue;
+    }
+    wait_for(known.queue);
+    if (is_alone) {
+      forget(known);
+    }
+  }
 }
 
 }  // namespace usm_dlpack::python

@@ -1,49 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Synchronisation: this package's own queues, and the order between a producer's queue and a
-// consumer's.
+// The rule of order: whose work waits for whose. What waits here releases the GIL, after one
+// query with it, because taking it back from a busy thread is slow.
 #pragma once
+
+#include "process.hpp"
 
 #include <nanobind/nanobind.h>
 #include <usm_dlpack/usm_dlpack.hpp>
 
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
 namespace usm_dlpack::python {
 
-namespace nb = nanobind;
-
 /// This package's queue on a root device: in order, in the default context. It is also the
-/// queue of arrays that know none. It stays at one address for the life of the process, for
-/// two reasons. The C exchange API and extensions get the address. And if several threads
-/// destroy queues right after their work, the OpenCL CPU driver hangs (intel-opencl-rt
-/// 2026.2).
+/// queue of arrays that know none. It stays at one address for the life of the process.
 /// @throws conversion_error as `root_device`
 sycl::queue& package_queue(std::int32_t device_id);
 
-/// dpctl's own queue on a root device. dpnp and dpctl put an array on it when they take memory
-/// without a queue.
-/// @pre the GIL is held
+/// dpctl's own queue on a root device, for the life of the process. Consumers that name no
+/// queue, such as dpnp, work on it.
 /// @throws conversion_error as `root_device`; nb::python_error from dpctl
-sycl::queue dpctl_queue(std::int32_t device_id);
-/// The same, as a `dpctl.SyclQueue`.
+const sycl::queue& dpctl_queue(std::int32_t device_id);
+/// The same, as the `dpctl.SyclQueue` that dpctl has. @pre the GIL is held
 nb::object dpctl_queue_object(std::int32_t device_id);
 
-/// A queue on a root device for one copy: in order, in the default context. Nobody else uses
-/// it meanwhile, so a copy that waits does not delay others. After an exception the destructor
-/// waits for the rest of the work. The queues are kept and used again for the life of the
-/// process.
-class copy_queue {
- public:
-  /// @throws conversion_error as `root_device`
-  explicit copy_queue(std::int32_t device_id);
-  copy_queue(const copy_queue&) = delete;
-  copy_queue& operator=(const copy_queue&) = delete;
-  ~copy_queue();
+/// Waits for a queue's present work.
+/// @throws conversion_error `runtime_error`, also for a queue that records a graph
+void wait_for(const sycl::queue& queue);
 
-  sycl::queue& get() noexcept { return queue_; }
+/// Orders later work of `consumer` behind the present work of `producer`. Within one context
+/// this uses an event; if the contexts differ, the host waits. If `consumer` is out of order,
+/// the host also waits for the producer's host tasks.
+/// @throws conversion_error `runtime_error`, also if either queue records a graph; nothing was
+///         submitted then
+void hand_over(const sycl::queue& producer, const sycl::queue& consumer);
+
+/// Holds a row of a `queue_list`. Those for whom the queue was named share it.
+using queue_holder = std::shared_ptr<const sycl::queue>;
+
+/// The queues that work on the memory of tensors of one origin: a tensor, its capsules, what is
+/// imported from them, and our own allocation share a list. A row is a queue that a consumer
+/// named, or that a producer works on. It lives as long as somebody holds it, then until its
+/// work is finished.
+///
+/// Tensors that were made separately of the same bytes have separate lists.
+class queue_list {
+ public:
+  /// Adds a queue, unless somebody holds a row of it already. If there are more than eight rows
+  /// that nobody holds, `queue` is ordered behind the oldest of them, which goes.
+  /// @throws conversion_error `runtime_error`
+  queue_holder add(const sycl::queue& queue);
+
+  /// Orders a consumer's queue behind all rows.
+  /// @throws conversion_error as `hand_over`, before anything is submitted
+  void hand_over_to(const sycl::queue& consumer);
+
+  /// Waits for all rows but those of one queue, and forgets those that nobody held before.
+  /// @param skip_recording whether queues that record a graph are left out, and not refused
+  /// @throws conversion_error as `wait_for`
+  void wait(const std::optional<sycl::queue>& but = std::nullopt, bool skip_recording = false);
+
+  std::vector<sycl::queue> queues() const;
 
  private:
-  std::int32_t device_id_;
-  sycl::queue queue_;
+  struct row {
+    sycl::queue queue;
+    std::weak_ptr<const sycl::queue> holder;
+  };
+  std::vector<row> rows_now() const;
+  void forget(const row& finished);
+
+  mutable std::mutex guard_;
+  std::vector<row> rows_;
 };
 
 /// The `stream` of `__dlpack__`.
@@ -52,28 +84,5 @@ struct consumer_stream {
   bool unsynchronised = false;       ///< -1: do not wait for pending work
   std::optional<CUstream> cuda{};    ///< the stream of a consumer of CUDA
 };
-
-/// Orders later work of `consumer` behind the present work of `producer`. Within one context
-/// this uses an event; if the contexts differ, the host waits. If `consumer` is out of order,
-/// the host also waits for the producer's host tasks. Releases the GIL.
-/// @throws conversion_error `runtime_error`
-void hand_over(sycl::queue producer, sycl::queue consumer);
-
-/// Like `hand_over` within one context, but never waits. So a `queue::memcpy` of an
-/// out-of-order `consumer` may overtake host tasks.
-/// @pre both queues are of one context; they may be the same out-of-order queue
-/// @throws conversion_error `runtime_error`
-void order_behind(sycl::queue producer, sycl::queue consumer);
-
-/// Waits for a queue's present work, without the GIL.
-/// @throws conversion_error `runtime_error`
-void wait_for(const sycl::queue& queue);
-
-/// Waits for the commands that a queue has now, without the GIL, while another thread may
-/// submit to it. `queue::wait` would also wait for what that thread submits, with a lock of
-/// the runtime, for which dpctl waits with the GIL, while a host task of dpctl waits for the
-/// GIL.
-/// @throws conversion_error `runtime_error`
-void wait_by_event(sycl::queue queue);
 
 }  // namespace usm_dlpack::python

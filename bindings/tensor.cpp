@@ -3,6 +3,7 @@
 #include "copies.hpp"
 #include "copy_from.hpp"
 #include "dlpack_method.hpp"
+#include "frees.hpp"
 #include "library_views.hpp"
 #include "memory_properties.hpp"
 #include "process.hpp"
@@ -56,53 +57,81 @@ const Owner* find_owner(const Managed& managed) noexcept {
              : nullptr;
 }
 
-std::shared_ptr<memory_users> users_behind(nb::handle object) noexcept {
-  return object.is_valid() && is_tensor(object) ? nb::inst_ptr<tensor>(object)->users()
-                                                : nullptr;
+/// The list behind a managed tensor that this module made, or null.
+template <class Managed>
+std::shared_ptr<queue_list> list_behind_managed(const Managed& managed) noexcept {
+  if (const auto* copied = find_owner<copy_memory>(managed)) {
+    return copied->get_deleter().queues;
+  }
+  if (const auto* of_cuda = find_owner<cuda_memory>(managed)) {
+    return of_cuda->get_deleter().queues;
+  }
+  const auto* exported = find_owner<exported_tensor>(managed);
+  return exported != nullptr ? nb::inst_ptr<tensor>(exported->tensor.get())->queues() : nullptr;
 }
 
-/// The queues that use the memory of an owner; null if this package neither allocated the
-/// memory, nor took it from CUDA, nor exported it.
-std::shared_ptr<memory_users> users_behind(const tensor_owner& owner) noexcept {
+}  // namespace
+
+std::shared_ptr<queue_list> list_behind(const capsule_content& content) noexcept {
+  return std::visit([](const auto* managed) { return list_behind_managed(*managed); },
+                    content.managed());
+}
+
+std::shared_ptr<queue_list> list_behind(const tensor_owner& owner) noexcept {
   return std::visit(
-      [](const auto& held) -> std::shared_ptr<memory_users> {
+      [](const auto& held) -> std::shared_ptr<queue_list> {
         if constexpr (std::is_same_v<decltype(held), const detail::python_object&>) {
-          return users_behind(nb::handle(held.get()));
-        } else if (const auto* copied = find_owner<copy_memory>(*held)) {
-          return copied->get_deleter().users;
-        } else if (const auto* of_cuda = find_owner<cuda_memory>(*held)) {
-          return of_cuda->get_deleter().users;
+          const nb::handle object(held.get());
+          return object.is_valid() && is_tensor(object) ? nb::inst_ptr<tensor>(object)->queues()
+                                                        : nullptr;
         } else {
-          const auto* exported = find_owner<python_reference>(*held);
-          return exported != nullptr ? users_behind(exported->get()) : nullptr;
+          return list_behind_managed(*held);
         }
       },
       owner);
 }
 
-}  // namespace
-
 std::optional<sycl::queue> queue_behind(const capsule_content& content) {
   return std::visit(
       [](const auto* managed) -> std::optional<sycl::queue> {
-        const auto* exported = find_owner<python_reference>(*managed);
-        return exported != nullptr && is_tensor(exported->get())
-                   ? nb::inst_ptr<tensor>(exported->get())->queue()
-                   : std::nullopt;
+        const auto* exported = find_owner<exported_tensor>(*managed);
+        if (exported == nullptr) {
+          return std::nullopt;
+        }
+        return exported->consumer != nullptr
+                   ? *exported->consumer
+                   : nb::inst_ptr<tensor>(exported->tensor.get())->queue();
       },
       content.managed());
 }
 
-tensor::tensor(proved_tensor content, std::shared_ptr<memory_users> users)
+tensor::tensor(proved_tensor content, std::shared_ptr<queue_list> list,
+               const std::optional<sycl::queue>& producer)
     : content_(std::move(content)),
-      users_(users != nullptr ? std::move(users) : users_behind(content_.owner)) {
-  if (users_ == nullptr) {
-    users_ = std::make_shared<memory_users>();
+      queues_(list != nullptr ? std::move(list) : list_behind(content_.owner)) {
+  if (queues_ == nullptr) {
+    queues_ = std::make_shared<queue_list>();
   }
-  users_->cover(proof().structure());
   content_.described.device = {kDLOneAPI, proof().device_id()};
-  if (queue()) {
-    users_->add(*queue());
+  if (!content_.queue) {
+    content_.queue = package_queue(proof().device_id());
+  }
+  if (producer) {
+    producer_ = queues_->add(*producer);
+  }
+  own_ = queues_->add(queue());
+}
+
+nb::object tensor::queue_object() const {
+  if (!queue_object_.is_valid()) {
+    queue_object_ = to_dpctl(queue());
+  }
+  return queue_object_;
+}
+
+void tensor::lend() const {
+  if (lent_ == nullptr) {
+    lent_ = queues_->add(package_queue(proof().device_id()));
   }
 }
 
@@ -132,9 +161,8 @@ void tensor::release() noexcept {
   if (process_is_forked() || !gate.open()) {
     // Never dropped: in a child of fork() the runtime would wait forever for threads of the
     // parent, and an owner's Python code would end this thread when the interpreter finishes.
-    using kept =
-        std::tuple<tensor_owner, std::optional<sycl::queue>, std::shared_ptr<memory_users>>;
-    new (std::nothrow) kept(std::move(gone), std::move(content_.queue), users_);
+    new (std::nothrow) tensor_owner(std::move(gone));
+    new (std::nothrow) std::shared_ptr<queue_list>(queues_);
     return;
   }
   drop_owner(std::move(gone));
@@ -223,18 +251,16 @@ nb::tuple device_tuple(const tensor& self) {
 }
 
 // `data` is the address of the first element, `offset` is 0, and strides are in elements. A
-// consumer names no queue here, so this waits for the tensor's queue. The consumer works on
-// the queue in `syclobj`; if that were a context, dpctl would make a queue that nobody knows.
+// consumer names no queue here, so this waits. The consumer works on the queue in `syclobj`. In
+// place of the package's that is dpctl's, because dpnp refuses to mix queues. If it were a
+// context, dpctl would make a queue that nobody knows.
 nb::object array_interface(nb::handle_t<tensor> object) {
   check_process();
   const tensor& self = ready_tensor(object);
   const DLTensor& described = self.get().described;
-  wait_for_all(self);
-  const bool is_known = self.queue_knows_memory();
-  const sycl::queue theirs = is_known ? *self.queue() : dpctl_queue(self.proof().device_id());
-  if (!is_known) {
-    self.users()->suppose(theirs);
-  }
+  wait_for(self);
+  const std::int32_t device_id = self.proof().device_id();
+  const bool names_own = self.queue_knows_memory() && self.queue() != package_queue(device_id);
   nb::dict made;
   made["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
@@ -243,7 +269,7 @@ nb::object array_interface(nb::handle_t<tensor> object) {
   made["typestr"] = to_typestr(described.dtype, "__sycl_usm_array_interface__");
   made["offset"] = 0;
   made["version"] = 1;
-  made["syclobj"] = to_dpctl(theirs);
+  made["syclobj"] = names_own ? self.queue_object() : dpctl_queue_object(device_id);
   return made;
 }
 
@@ -251,14 +277,14 @@ nb::object to_numpy(nb::handle_t<tensor> object) {
   const tensor& self = ready_tensor(object);
   numpy_array made = make_numpy_array(self.element(), shape_tuple(self));
   check_process();
-  wait_for_users(self);
+  wait_for(self);
   write_compact(self.get(), made.data);
   return std::move(made.array);
 }
 
 void wait_for_tensor(nb::handle_t<tensor> object) {
   check_process();
-  wait_for_all(ready_tensor(object));
+  wait_for(ready_tensor(object));
 }
 
 nb::object to_dtype(const tensor& self) {
@@ -317,57 +343,36 @@ bool is_tensor(nb::handle object) noexcept {
   return has_tensor_type(object) && nb::inst_ready(object);
 }
 
-nb::object make_tensor(proved_tensor content, std::shared_ptr<memory_users> users) {
+nb::object make_tensor(proved_tensor content, std::shared_ptr<queue_list> list,
+                       const std::optional<sycl::queue>& producer) {
+  free_finished();
   nb::object made = nb::inst_alloc(nb::type<tensor>());
-  new (nb::inst_ptr<tensor>(made)) tensor(std::move(content), std::move(users));
+  new (nb::inst_ptr<tensor>(made)) tensor(std::move(content), std::move(list), producer);
   nb::inst_mark_ready(made);
   return made;
 }
 
-namespace {
-
-void wait_for_users_of(const tensor_structure& bytes, const std::optional<sycl::queue>& own) {
-  for (const sycl::queue& other : memory_users::of(bytes, own)) {
-    wait_by_event(other);
-  }
+void wait_for(const tensor& used) {
+  used.queues()->wait();
+  wait_for(dpctl_queue(used.proof().device_id()));
 }
 
-}  // namespace
-
-void wait_for_users(const tensor& used) {
-  wait_for_users_of(used.proof().structure(), used.queue());
-}
-
-void suppose_dpctl(const tensor& foreign) {
-  if (!foreign.queue() && !foreign.proof().structure().empty) {
-    foreign.users()->suppose(dpctl_queue(foreign.proof().device_id()));
-  }
-}
-
-void wait_for_producer(const proved_tensor& foreign) {
+void wait_for_foreign(const proved_tensor& foreign, const std::shared_ptr<queue_list>& list) {
   if (foreign.is_on_host() || foreign.structure().empty) {
     return;
   }
-  wait_for_users_of(foreign.structure(), foreign.queue);
-  if (!foreign.queue) {
-    wait_by_event(dpctl_queue(foreign.proof.device_id()));
+  if (list != nullptr) {
+    list->wait();
   }
+  if (foreign.queue) {
+    wait_for(*foreign.queue);
+  }
+  wait_for(dpctl_queue(foreign.proof.device_id()));
 }
 
 void hand_over(const tensor& used, const sycl::queue& consumer) {
-  for (const auto& producer :
-       {used.queue(), memory_users::supposed(used.proof().structure())}) {
-    if (producer) {
-      hand_over(*producer, consumer);
-    }
-  }
-}
-
-void wait_for_all(const tensor& used) {
-  wait_for_users(used);
-  if (used.queue()) {
-    wait_for(*used.queue());
-  }
+  used.queues()->hand_over_to(consumer);
+  hand_over(dpctl_queue(used.proof().device_id()), consumer);
 }
 
 proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue) {
@@ -395,29 +400,6 @@ proved_tensor prove_content(const capsule_content& content,
     checked.flags |= host_element->flags();
   }
   return checked;
-}
-
-void wait_for_out_of_order_work() {
-  if (process_is_forked()) {
-    return;
-  }
-  queue_set queues = memory_users::all();
-  const nb::object gc = nb::module_::import_("gc");
-  gc.attr("unfreeze")();  // get_objects omits frozen tensors
-  for (nb::handle object : gc.attr("get_objects")()) {
-    if (is_tensor(object) && nb::inst_ptr<tensor>(object)->queue()) {
-      queues.insert(*nb::inst_ptr<tensor>(object)->queue());
-    }
-  }
-  const without_gil unlocked;
-  for (const sycl::queue& queue : queues) {
-    try {
-      if (!queue.is_in_order()) {
-        detail::wait_in_turn(queue);
-      }
-    } catch (...) {  // still waits for the other queues
-    }
-  }
 }
 
 void register_tensor(guarded_module& module) {
@@ -469,43 +451,40 @@ void register_tensor(guarded_module& module) {
                    "The dtype of NumPy or ml_dtypes, or else DLPack's name of the dtype.")
       .def_prop_ro(
           "sycl_queue",
-          [](const tensor& self) -> nb::object {
-            return self.queue() ? to_dpctl(*self.queue()) : nb::none();
-          },
-          nb::sig("def sycl_queue(self) -> SyclQueue | None"),
-          "The queue that may still work on the memory, or None. `__dlpack__` orders the\n"
-          "consumer behind its work.")
+          [](const tensor& self) { return self.queue_object(); },
+          nb::sig("def sycl_queue(self) -> SyclQueue"),
+          "The queue of the tensor: the one that was asked for, or its producer's, or this\n"
+          "package's in-order queue of the device. `__dlpack__` orders the consumer behind it.")
       .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
                    "`(14, device_id)`: kDLOneAPI and the id of the root device.")
       .def_prop_ro(
           "__sycl_usm_array_interface__", &array_interface,
           nb::sig("def __sycl_usm_array_interface__(self) -> dict[str, typing.Any]"),
-          "The dictionary by which dpctl and dpnp take the memory. Reading it waits for\n"
-          "`sycl_queue`.")
+          "The dictionary by which dpctl and dpnp take the memory. Reading it waits as `wait`\n"
+          "does.")
       .def("__dlpack_device__", &device_tuple,
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
            "`(14, device_id)`, as DLPack wants it.")
       .def(
           "wait", &wait_for_tensor, nb::sig("def wait(self) -> None"),
-          "Wait for the work of `sycl_queue` and of those who were given the memory, without the\n"
-          "GIL, so other Python threads go on.\n\n"
-          "A queue that nobody named is not waited for. Raises ConversionError if the runtime\n"
-          "reports an error.")
+          "Wait for `sycl_queue`, for the queues that producers and consumers of the memory named,\n"
+          "and for dpctl's queue of the device, where consumers that name none work, without the\n"
+          "GIL. Raises ConversionError if the runtime reports an error, or a queue records a graph.")
       .def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
-           "Wait for `sycl_queue`, and copy the values to a new NumPy array, compact and\n"
+           "Wait as `wait` does, and copy the values to a new NumPy array, compact and\n"
            "writable. Raises ConversionError for a dtype that NumPy does not have.\n\n"
            "It always copies, so it takes no ``copy=False``. NumPy sees host and shared USM\n"
            "without a copy by ``numpy.asarray(x.host_view())``.")
       .def(
           "host_view", &make_host_view, nb::sig("def host_view(self) -> HostView"),
-          "Wait for `sycl_queue`, and return an object by which NumPy and other CPU libraries\n"
+          "Wait as `wait` does, and return an object by which NumPy and other CPU libraries\n"
           "see the memory without a copy. Raises ConversionError for device USM, which the host\n"
           "cannot read.\n\n"
           "Nothing waits for work that starts later. The view keeps the memory alive.")
       .def(
           "cuda_view", &make_cuda_view, nb::sig("def cuda_view(self) -> CudaView"),
           "Return an object by which CUDA libraries see the memory without a copy: PyTorch,\n"
-          "CuPy, JAX and others. Their stream is ordered behind `sycl_queue`. Raises\n"
+          "CuPy, JAX and others. Their stream is ordered behind the work that `wait` waits for. Raises\n"
           "ConversionError for a device of another backend than CUDA.\n\n"
           "Later work on `sycl_queue` does not wait for the consumer's stream. The view keeps\n"
           "the memory alive.")

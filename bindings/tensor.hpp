@@ -16,8 +16,6 @@
 
 namespace usm_dlpack::python {
 
-class memory_users;
-
 using detail::proved_tensor;
 
 /// The content of a DLPackTensor: a tensor whose memory was proved when it was made. The proof
@@ -25,8 +23,12 @@ using detail::proved_tensor;
 /// Python object.
 class tensor {
  public:
-  /// @param users of the tensor's memory, if this is a tensor of another one
-  tensor(proved_tensor content, std::shared_ptr<memory_users> users);
+  /// @param content if it has no queue, the tensor gets the package's
+  /// @param list of the tensor that this one is made of, if any; else that of the owner, or new
+  /// @param producer the queue that a producer works on, if the content has another one
+  /// @throws conversion_error as `queue_list::add`
+  tensor(proved_tensor content, std::shared_ptr<queue_list> list,
+         const std::optional<sycl::queue>& producer);
   ~tensor();
   tensor(const tensor&) = delete;
   tensor& operator=(const tensor&) = delete;
@@ -36,7 +38,8 @@ class tensor {
 
   // These also work for a released tensor.
   const usm_allocation& proof() const noexcept { return content_.proof; }
-  const std::optional<sycl::queue>& queue() const noexcept { return content_.queue; }
+  /// The tensor's queue: the one that was asked for, its producer's, or the package's.
+  const sycl::queue& queue() const noexcept { return *content_.queue; }
   element_type element() const noexcept {
     return {content_.described.dtype, content_.storage()};
   }
@@ -51,11 +54,13 @@ class tensor {
 
   /// Whether the queue is of the memory's context. The queue of an import may be of another
   /// context.
-  bool queue_knows_memory() const {
-    return queue() && queue()->get_context() == proof().context();
-  }
-  /// The queues that use the memory; never null.
-  const std::shared_ptr<memory_users>& users() const noexcept { return users_; }
+  bool queue_knows_memory() const { return queue().get_context() == proof().context(); }
+  /// The queues that use the memory, `queue()` among them; never null.
+  const std::shared_ptr<queue_list>& queues() const noexcept { return queues_; }
+  /// The same queue as an object of dpctl, which is made once. @pre the GIL is held
+  nb::object queue_object() const;
+  /// Notes that the C exchange API's consumers work on the package's queue.
+  void lend() const;
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// The owner for another tensor of the same memory: the Python owner, or else `self`. So a
@@ -71,7 +76,10 @@ class tensor {
 
  private:
   proved_tensor content_;
-  std::shared_ptr<memory_users> users_;
+  std::shared_ptr<queue_list> queues_;
+  queue_holder own_, producer_;
+  mutable queue_holder lent_;
+  mutable nb::object queue_object_;
   bool is_released_ = false;
 };
 
@@ -88,29 +96,33 @@ bool has_tensor_type(nb::handle object) noexcept;
 /// Whether an object is a DLPackTensor with content.
 bool is_tensor(nb::handle object) noexcept;
 
-/// Makes a DLPackTensor. @param users of its memory, if it is a tensor of another one
-nb::object make_tensor(proved_tensor content, std::shared_ptr<memory_users> users = nullptr);
+/// Makes a DLPackTensor. The arguments are those of `tensor`.
+nb::object make_tensor(proved_tensor content, std::shared_ptr<queue_list> list = nullptr,
+                       const std::optional<sycl::queue>& producer = std::nullopt);
 
-/// Waits for the other queues that use the tensor's memory: those of tensors of it and of
-/// consumers, and dpctl's if a consumer named none.
-/// @throws conversion_error `runtime_error`
-void wait_for_users(const tensor& used);
+/// The owner of the managed tensors that a DLPackTensor exports.
+struct exported_tensor {
+  python_reference tensor;
+  queue_holder consumer;  ///< of the queue that the consumer named; null for none
+};
 
-/// Notes for a producer's tensor that dpctl's queue may work on it, if the producer named
-/// none.
-void suppose_dpctl(const tensor& foreign);
+/// The list of the memory of an owner or a capsule, or null for memory that is not of this
+/// package.
+std::shared_ptr<queue_list> list_behind(const detail::tensor_owner& owner) noexcept;
+std::shared_ptr<queue_list> list_behind(const capsule_content& content) noexcept;
 
-/// Waits for what may use a producer's memory besides the queue that it names. If it names
-/// none, this includes dpctl's queue, on which the arrays of dpnp are.
-/// @throws conversion_error `runtime_error`
-void wait_for_producer(const proved_tensor& foreign);
+/// Waits for all work on the memory of a tensor: its queues and dpctl's.
+/// @throws conversion_error as the wait for a queue
+void wait_for(const tensor& used);
 
-/// Orders a consumer's queue behind the tensor's, and behind dpctl's if a consumer named none.
-/// @throws conversion_error `runtime_error`
+/// Waits for all work on the memory of a producer's array.
+/// @param list of its memory; null if that is not of this package
+/// @throws conversion_error as the wait for a queue
+void wait_for_foreign(const proved_tensor& foreign, const std::shared_ptr<queue_list>& list);
+
+/// Orders a consumer's queue behind the work on a tensor: on its queues and on dpctl's.
+/// @throws conversion_error as `hand_over`
 void hand_over(const tensor& used, const sycl::queue& consumer);
-
-/// Waits for all queues that use the tensor's memory. @throws conversion_error `runtime_error`
-void wait_for_all(const tensor& used);
 
 /// Gives a proved tensor its owner. CUDA memory is kept until the queues that use it are done.
 /// @param from the device as the producer names it
@@ -142,13 +154,8 @@ proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue);
 proved_tensor prove_content(const capsule_content& content,
                             const std::optional<element_type>& host_element);
 
-/// The queue of the DLPackTensor from which a capsule was made without a copy; nothing for
-/// other capsules.
+/// The queue of a capsule of a DLPackTensor: the one that the consumer named, or else the
+/// tensor's. Nothing for other capsules.
 std::optional<sycl::queue> queue_behind(const capsule_content& content);
-
-/// Waits for the out-of-order queues of living tensors and of memory of this package. Called
-/// when the interpreter ends, because the OpenCL CPU driver aborts a process that ends while
-/// such a queue works (intel-opencl-rt 2026.2). In-order queues do not need this.
-void wait_for_out_of_order_work();
 
 }  // namespace usm_dlpack::python

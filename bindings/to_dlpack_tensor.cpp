@@ -70,7 +70,8 @@ DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
 }
 
 proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
-                           nb::handle strides, nb::handle byte_offset, nb::handle queue) {
+                           nb::handle strides, nb::handle byte_offset, nb::handle queue,
+                           std::optional<sycl::queue>* producer) {
   array_view view = read_array_view(obj, shape, dtype, strides, byte_offset);
   const std::uint64_t flags = (view.readonly ? flag::read_only : 0) | view.element.flags();
   DLTensor described{};
@@ -87,6 +88,9 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   // object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
   described.device = detail::find_device_by_context({pointer, empty}, place.context);
+  if (producer != nullptr) {
+    *producer = place.queue;
+  }
   if (!queue.is_none()) {
     place.queue = read_queue(queue);
     described.device =
@@ -109,13 +113,11 @@ void register_to_dlpack_tensor(guarded_module& module) {
       "to_dlpack_tensor",
       [](nb::handle obj, nb::handle shape, nb::handle dtype, nb::handle strides,
          nb::handle byte_offset, nb::handle queue) {
-        proved_tensor proved = prove_memory(obj, shape, dtype, strides, byte_offset, queue);
-        if (is_tensor(obj)) {
-          return make_tensor(std::move(proved), nb::inst_ptr<tensor>(obj)->users());
-        }
-        nb::object made = make_tensor(std::move(proved));
-        suppose_dpctl(*nb::inst_ptr<tensor>(made));
-        return made;
+        std::optional<sycl::queue> producer;
+        proved_tensor proved =
+            prove_memory(obj, shape, dtype, strides, byte_offset, queue, &producer);
+        auto list = is_tensor(obj) ? nb::inst_ptr<tensor>(obj)->queues() : nullptr;
+        return make_tensor(std::move(proved), std::move(list), producer);
       },
       nb::arg("obj").none(), nb::arg("shape").none(), nb::arg("dtype").none(),
       nb::arg("strides").none(), nb::arg("byte_offset").none(), nb::arg("queue").none(),

@@ -12,9 +12,11 @@ namespace usm_dlpack::python {
 
 /// Proves a view of an object's memory. The arguments are those of Python's
 /// `to_dlpack_tensor`, whose docstring describes them.
+/// @param producer becomes the queue that the object names, whatever `queue` is
 detail::proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
                                    nb::handle strides, nb::handle byte_offset,
-                                   nb::handle queue);
+                                   nb::handle queue,
+                                   std::optional<sycl::queue>* producer = nullptr);
 
 /// Returns the device of memory that is exported with a queue. Refuses a queue of another
 /// context or root device. Compares the contexts themselves, because the Level Zero driver

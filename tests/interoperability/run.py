@@ -37,7 +37,7 @@ from dev import DEV, Environment, RefusalError, make_environment  # noqa: E402
 HERE = Path(__file__).resolve().parent
 # The tests of each environment.
 TESTS = {
-    "dpnp": ("guide_examples", "order", "tutorial", "usm_arrays"),
+    "dpnp": ("guide_examples", "order", "order_table", "tutorial", "usm_arrays"),
     "consumers": ("guide_examples", "pytorch"),
     "dpctl-tensor": ("guide_examples", "order", "usm_arrays"),
 }

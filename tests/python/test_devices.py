@@ -32,7 +32,7 @@ def test_an_id_that_is_no_integer_is_a_type_error(number):
 BEGIN = """
 import dpctl, dpctl.memory, numpy
 import usm_dlpack
-from capsules import IS_COPIED, ForeignTensor, OldArray, content_of
+from capsules import IS_COPIED, ForeignTensor, OldArray, content_of, package_queue
 from memory_sources import TypedArray, address_of, allocate as make_memory, new_queue
 from refusals import refused
 from usm_dlpack import device_id, empty, from_dlpack, root_device, to_dlpack_tensor, validate
@@ -99,7 +99,7 @@ for start, end in ((0, 1), (1, 0)):
                 assert made.usm_type == (wanted or kind)
                 assert validate(made).device_id == end
                 assert numpy.array_equal(made.numpy(), values)
-                assert made.sycl_queue == (queue if device is queue else None)
+                assert made.sycl_queue == (queue if device is queue else package_queue(end))
             assert from_dlpack(values[::-1], device=(14, end), usm_type=wanted).device == (14, end)
         with refused("copy_needed", "copy", found="False"):
             from_dlpack(tensor, device=(14, end), copy=False)

@@ -5,7 +5,7 @@ import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import compact_strides
+from capsules import compact_strides, package_queue
 from refusals import refused, stopped, wrong_argument
 from usm_dlpack import empty, from_dlpack, validate
 
@@ -16,7 +16,7 @@ def test_the_memory_is_in_c_order_and_can_be_written_and_read(shape, usm_type):
     extents = np.empty(shape).shape
     assert (tensor.shape, tensor.dtype, tensor.readonly) == (extents, np.int32, False)
     assert tensor.strides == compact_strides([max(1, extent) for extent in extents])
-    assert (tensor.usm_type, tensor.sycl_queue) == (usm_type, None)
+    assert (tensor.usm_type, tensor.sycl_queue) == (usm_type, package_queue())
     assert tensor.data != 0
     assert validate(tensor, usm_types=usm_type, overlapping=False).nbytes == tensor.nbytes
     values = np.arange(tensor.size, dtype=np.int32).reshape(extents)
@@ -52,7 +52,7 @@ def test_every_form_of_a_device_is_read_and_a_queue_is_kept(queue):
     for place in ((14, 0), device, device.get_filter_string(), queue):
         tensor = empty(3, device=place)
         assert tensor.device == (14, 0)
-        assert tensor.sycl_queue == (queue if place is queue else None)
+        assert tensor.sycl_queue == (queue if place is queue else package_queue())
 
 
 def test_each_root_device_has_its_memory(succeed, several_devices):

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import extension_under_test
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from c_exchange_api import DLPackExchangeAPI, ExchangeAPI, SetError, Table, capsule_of
 from capsules import (
+    package_queue,
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
     NEWEST,
@@ -31,15 +33,11 @@ from memory_sources import TypedArray, address_of, allocate, new_queue, owned
 from pending_work import (
     COUNT,
     VALUES,
-    ZEROS,
-    PendingFill,
-    Reader,
-    Waiting,
     answer_behind,
     check_order,
 )
 from refusals import refused, wrong_argument
-from usm_dlpack import DLPackTensor, explain, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 api = ExchangeAPI(DLPackTensor)
 
@@ -114,7 +112,7 @@ def test_a_managed_tensor_is_taken_with_its_flags_and_freed_once(memory):
     made = api.take(foreign.managed)
     assert type(made) is DLPackTensor
     assert (made.data, made.shape, made.strides) == (address_of(memory), (3, 4), (4, 1))
-    assert (made.sycl_queue, made.readonly) == (None, True)
+    assert (made.sycl_queue, made.readonly) == (package_queue(), True)
     managed = api.export(made)
     assert managed.flags == READ_ONLY
     del made
@@ -265,12 +263,13 @@ def test_a_prototype_that_cannot_be_is_an_error_of_the_caller(field, value, said
         api.allocate(prototype)
 
 
-def test_a_managed_tensor_names_no_queue_and_is_taken_to_be_on_that_of_dpctl(start):
+def test_a_managed_tensor_names_no_queue_and_is_taken_to_be_on_that_of_the_package(start):
     memory = allocate("device", 4 * COUNT, new_queue())
     foreign = ForeignTensor(address_of(memory), shape=(COUNT,), dtype=(0, 32, 1))
-    made = api.take(foreign.managed)
-    pending = start(dpctl_queue(), into=memory)
-    assert answer_behind(pending, made.numpy).tolist() == VALUES
+    for made in (api.take(foreign.managed), api.take(api.allocate(prototype_of((COUNT,))))):
+        assert made.sycl_queue == package_queue()
+        for queue in (package_queue(), dpctl_queue()):
+            answer_behind(start(queue, into=as_usm_memory(made)), made.numpy)
 
 
 # --- tables of other types
@@ -284,7 +283,7 @@ def table(memory: Any) -> Table:
 def test_a_table_is_used_instead_of_capsules(table, memory):
     array = table.array()
     made = from_dlpack(array)
-    assert (made.data, made.sycl_queue) == (address_of(memory), None)
+    assert (made.data, made.sycl_queue) == (address_of(memory), package_queue())
     assert table.calls == ["export", "stream 14 0"]
     assert validate(array).data == address_of(memory)
     assert (array.asked, table.foreign.deletions) == ([], 1)
@@ -297,119 +296,66 @@ def test_a_table_is_used_instead_of_capsules(table, memory):
     assert table.foreign.deletions == 3
 
 
-def test_who_is_given_an_export_works_on_the_queue_of_the_tensor(memory):
-    producer = new_queue()
-    managed = api.export(to_dlpack_tensor(memory, queue=producer))
-    assert api.queue() == producer
-    call_deleter(managed)
+GIVING: dict[str, Callable[[Any], Any]] = {"a managed tensor": api.export, "a DLTensor": api.borrow}
+GIVEN = pytest.mark.parametrize("give", GIVING.values(), ids=GIVING)
 
 
-# The work stream does not wait for host tasks: `queue::memcpy` of an out-of-order queue overtakes
-# work behind one, and a kernel does not (DPC++ 2026.2).
-STREAM_ORDERS = ["out of order, by kernels", "in order"]
-AFTERWARDS = pytest.mark.parametrize("host_task", [False, True], ids=["no more", "host task"])
-
-
-def borrow_pending(pending: PendingFill) -> None:
-    api.borrow(to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue))
-
-
-@AFTERWARDS
-def test_an_out_of_order_work_stream_is_behind_its_own_work_by_a_kernel(host_task, start):
-    pending = start(new_queue())
+@GIVEN
+@pytest.mark.parametrize("host_task", [False, True], ids=["no more", "host task"])
+def test_the_work_stream_is_behind_a_tensor_and_nobody_waits(give, host_task, producer, start):
+    pending = start(producer)
     if host_task:
         pending.keep_alive()
-    borrow_pending(pending)
-    stream = api.queue()
-    assert stream == pending.queue
-    check_order(stream, pending)
+    given = give(to_dlpack_tensor(pending.memory, dtype="i4", queue=producer))
+    assert api.queue() == package_queue()
+    assert api.queue().is_in_order  # for consumers with several commands
+    check_order(api.queue(), pending)
+    if give is api.export:
+        call_deleter(given)
 
 
-@pytest.mark.parametrize("second", [False, True], ids=STREAM_ORDERS)
-@AFTERWARDS
-def test_the_work_stream_is_behind_the_work_of_all_tensors_that_were_borrowed_for_it(
-    host_task, second, start
-):
-    all_pending = [
-        start(new_queue(in_order=True)),
-        start(new_queue()),
-        start(new_queue(in_order=second)),
-    ]
-    borrow_pending(all_pending[0])
-    api.stream(0)  # before the first is borrowed again
-    for pending in all_pending:
-        if host_task:
-            pending.keep_alive()
-        borrow_pending(pending)
-    stream = api.queue()
-    assert stream == all_pending[-1].queue
-    readers = [Reader(stream, pending.memory) for pending in all_pending]
-    for pending, reader in zip(reversed(all_pending), reversed(readers), strict=True):
-        assert reader.is_held  # by those that are opened later
-        pending.open()
-    assert [reader.seen for reader in readers] == [VALUES] * 3
-
-
+@GIVEN
 @pytest.mark.parametrize("has_queue", [True, False], ids=["a queue", "no queue"])
-def test_the_work_stream_is_behind_a_consumer_that_named_no_queue(has_queue, start):
+def test_the_work_stream_is_behind_a_consumer_that_named_no_queue(give, has_queue, start):
     device = new_queue(in_order=True) if has_queue else (14, 0)
     x = from_dlpack(np.zeros(COUNT, np.int32), device=device)
-    x.__dlpack__()  # as dpnp takes it: dpctl's queue may work on it now
-    queue = dpctl_queue()
-    pending = start(queue, into=as_usm_memory(x))
-    api.borrow(x)
+    pending = start(dpctl_queue(), into=as_usm_memory(x))
+    give(x)
     check_order(api.queue(), pending)
 
 
-def test_the_work_stream_is_behind_no_tensor_of_an_earlier_question(start):
-    later, earlier = (start(new_queue(in_order=True)) for _ in range(2))
-    borrow_pending(earlier)
-    api.stream(0)
-    borrow_pending(later)
-    reader = Reader(api.queue(), earlier.memory)
-    later.open()
-    assert reader.seen == ZEROS
-    assert earlier.is_pending
+@GIVEN
+def test_the_work_stream_is_behind_a_consumer_that_named_a_queue(give, consumer, start):
+    x = from_dlpack(np.zeros(COUNT, np.int32), device=new_queue())
+    taken = x.__dlpack__(stream=consumer)
+    pending = start(consumer, into=as_usm_memory(x))
+    give(x)
+    check_order(api.queue(), pending)
+    del taken
 
 
-def test_who_only_looks_at_a_tensor_leaves_the_work_stream(memory):
-    known, other = new_queue(), new_queue()
-    api.borrow(to_dlpack_tensor(memory, queue=known))
-    for look in (validate, explain, from_dlpack):
-        look(to_dlpack_tensor(memory, queue=other))
-        assert api.queue() == known
+@GIVEN
+def test_a_tensor_that_was_given_waits_for_the_work_stream(give, start):
+    x = from_dlpack(np.zeros(COUNT, np.int32), device=new_queue())
+    given = give(x)
+    pending = start(api.queue(), into=as_usm_memory(x))
+    assert answer_behind(pending, x.numpy).tolist() == VALUES
+    if give is api.export:
+        call_deleter(given)
 
 
-def test_the_queue_of_another_context_is_no_work_stream_on_opencl(foreign_queue, memory):
+@GIVEN
+def test_a_tensor_on_a_queue_of_another_context_is_not_given_on_opencl(
+    give, foreign_queue, memory, tensor
+):
     """On Level Zero an array that says such a queue is refused."""
-    known = new_queue()
-    api.borrow(to_dlpack_tensor(memory, queue=known))
     array = ForeignArray(ForeignTensor(address_of(memory)))
     array.sycl_queue = foreign_queue
-    api.borrow(from_dlpack(array))
-    assert api.queue() == known
-
-
-def test_each_thread_has_a_work_stream_of_its_own(memory):
-    mine, other = new_queue(), new_queue()
-    api.borrow(to_dlpack_tensor(memory, queue=mine))
-
-    def work():
-        api.borrow(to_dlpack_tensor(memory, queue=other))
-        return api.queue()
-
-    assert (Waiting(work).end(), api.queue()) == (other, mine)
-
-
-def test_lent_memory_goes_without_the_work_of_a_later_stream(start):
-    made = from_dlpack(np.zeros(12, np.int32), device=(14, 0))
-    api.borrow(made)
-    api.stream(0)
-    pending = start(new_queue(in_order=True))
-    borrow_pending(pending)
-    assert api.queue() == pending.queue
-    del made  # does not wait
-    assert pending.is_pending
+    consumed = tensor.__dlpack__(stream=foreign_queue)
+    for outside in (from_dlpack(array), tensor):
+        with refused("request_unsupported", "sycl_queue", found="one of another context"):
+            give(outside)
+    del consumed
 
 
 def test_copy_is_kept_with_a_table(table, memory):

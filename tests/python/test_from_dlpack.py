@@ -10,6 +10,7 @@ import pytest
 import tvm_ffi
 from c_exchange_api import ExchangeAPI
 from capsules import (
+    package_queue,
     IS_COPIED,
     NEWEST,
     READ_ONLY,
@@ -85,7 +86,7 @@ def test_an_accepted_tensor_is_the_importers_who_runs_the_deleter_once(foreign, 
     capsule = foreign.capsule()
     assert validate(capsule).data == foreign.tensor.data
     tensor = from_dlpack(give(capsule))
-    assert (tensor.data, tensor.sycl_queue) == (foreign.tensor.data, None)
+    assert (tensor.data, tensor.sycl_queue) == (foreign.tensor.data, package_queue())
     assert name_of(capsule) == b"used_" + foreign.name
     again = from_dlpack(tensor)
     del capsule, tensor

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from capsules import (
+    package_queue,
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
     NEWEST,
@@ -33,7 +34,9 @@ def test_a_place_brings_a_host_array_there_and_leaves_usm(in_order, queue):
     device = HERE if in_order is None else new_queue(in_order=in_order)
     made = from_dlpack(np.arange(12, dtype=np.float32).reshape(3, 4), device=device)
     assert (made.device, made.usm_type, made.shape) == (HERE, "device", (3, 4))
-    assert made.sycl_queue == (device if isinstance(device, dpctl.SyclQueue) else None)
+    assert made.sycl_queue == (
+        device if isinstance(device, dpctl.SyclQueue) else package_queue()
+    )
     assert np.array_equal(made.numpy(), np.arange(12).reshape(3, 4))
     tensor = to_dlpack_tensor(allocate("shared", 48, queue), shape=(4, 3), dtype="f4")
     for x, copy in ((tensor, False), (OldArray(tensor.__dlpack__()), None)):

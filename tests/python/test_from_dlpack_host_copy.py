@@ -7,7 +7,7 @@ from typing import Any
 import dpctl
 import numpy as np
 import pytest
-from capsules import NEWEST, ForeignArray, ForeignTensor
+from capsules import NEWEST, ForeignArray, ForeignTensor, package_queue
 from memory_sources import address_of, allocate, kept, new_queue
 from pending_work import VALUES, answer_behind
 from refusals import refused
@@ -79,7 +79,7 @@ def test_usm_that_only_its_producer_reaches_is_copied_through_the_host(
         made = from_dlpack(array, device=device, copy=copy)
         assert array.asked[1:] == [{"max_version": NEWEST, "dl_device": (1, 0)}]
         assert (made.device, made.usm_type, validate(made).usm_type) == (HERE, "device", "device")
-        assert made.sycl_queue == (queue if device is queue else None)
+        assert made.sycl_queue == (queue if device is queue else package_queue())
         assert made.numpy().tobytes() == BYTES.tobytes()
 
 

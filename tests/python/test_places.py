@@ -11,7 +11,7 @@ import dpctl
 import numpy as np
 import place_cases
 import pytest
-from capsules import ForeignArray, ForeignTensor, new_capsule
+from capsules import ForeignArray, ForeignTensor, new_capsule, package_queue
 from memory_sources import address_of, allocate, kept, new_queue
 from place_cases import CASES, KEYWORDS, with_queue
 from refusals import refused, stopped, wrong_argument
@@ -84,7 +84,9 @@ def test_each_cell_of_the_table_is_what_happens(case, keyword, monkeypatch):
                     assert made == 0
                 elif call in (bring, make_new, describe):
                     assert made.device == HERE
-                    assert made.sycl_queue == (queue if "queue" in cell else None)
+                    assert made.sycl_queue == (
+                        queue if "queue" in cell else package_queue()
+                    )
 
 
 def test_the_page_has_the_table(project_root):

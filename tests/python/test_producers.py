@@ -11,6 +11,7 @@ import dpctl
 import numpy as np
 import pytest
 from capsules import (
+    package_queue,
     IS_COPIED,
     NEWEST,
     ForeignArray,
@@ -78,7 +79,7 @@ def test_a_producer_gets_the_keywords_that_it_takes(
     takes = () if signature == "by position" else subset
     assert array.asked == [{name: wanted[name] for name in takes if name in wanted}]
     assert (taken.data == foreign.tensor.data) is (copy is not True)
-    assert taken.sycl_queue == (queue if has_queue else None)
+    assert taken.sycl_queue == (queue if has_queue else package_queue())
     assert taken.numpy().tobytes() == bytes(range(48))
 
 
@@ -114,7 +115,7 @@ def test_the_order_of_the_requests(queue, copy, has_queue):
     assert caught.value.__context__.args == (1,)
 
 
-@pytest.mark.parametrize("error", [BufferError, ValueError, KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt, RuntimeError, RecursionError])
 @pytest.mark.parametrize("before", [0, 1, 3])
 def test_an_error_of_another_kind_than_type_error_ends_the_requests(queue, error, before):
     array, refusal = Refusing(*[TypeError()] * before), error("no")
@@ -270,8 +271,23 @@ def test_no_copy_is_refused_by_the_producer_where_it_can_be(foreign):
     assert array.asked == [alone | {"stream": dpctl_queue()}, alone]
 
 
-@pytest.mark.parametrize("error", [ValueError, BufferError, RuntimeError])
-def test_an_array_whose_producer_refuses_every_stream_is_taken_without(foreign, error):
+@pytest.mark.parametrize("error", [BufferError, ValueError, NotImplementedError])
+def test_an_error_without_a_stream_ends_the_requests(queue, error):
+    array = Refusing(error("a stream"), refusal := error("nothing"))
+    with pytest.raises(error) as caught:
+        from_dlpack(array, device=queue)
+    assert caught.value is refusal
+    assert array.asked == [{"max_version": NEWEST, "stream": queue}, {"max_version": NEWEST}]
+
+
+@pytest.mark.parametrize("error", [ValueError, BufferError, NotImplementedError])
+@pytest.mark.parametrize("copy", [None, False])
+@pytest.mark.parametrize("named", [False, True], ids=["no queue", "a queue"])
+def test_an_array_whose_producer_refuses_every_stream_is_taken_without(
+    foreign, error, copy, named, queue
+):
+    """As pyAMReX does; its memory is shared, and not copied."""
+
     class Alone(ForeignArray):
         def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
             if stream is not None:
@@ -279,8 +295,11 @@ def test_an_array_whose_producer_refuses_every_stream_is_taken_without(foreign, 
             return super().__dlpack__(**keywords)
 
     array = Alone(foreign)
-    assert from_dlpack(array).data == foreign.tensor.data
-    assert array.asked == [{"max_version": NEWEST}]
+    made = from_dlpack(array, copy=copy, device=queue if named else None)
+    assert made.data == foreign.tensor.data
+    assert made.sycl_queue == (queue if named else package_queue())
+    keywords = {"max_version": NEWEST}
+    assert array.asked == [keywords if copy is None else keywords | {"copy": False}]
 
 
 # --- what an array is
@@ -326,7 +345,7 @@ def test_a_proxy_without_a_queue_has_none(foreign):
         def __getattr__(self, name: str) -> Any:
             return getattr(own, name)
 
-    assert from_dlpack(Proxy()).sycl_queue is None
+    assert from_dlpack(Proxy()).sycl_queue == package_queue()
 
 
 @pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt])

@@ -22,6 +22,7 @@ from capsules import (
     dpctl_queue,
     name_of,
     new_capsule,
+    package_queue,
 )
 from dpctl import memory as dpctl_memory
 from memory_sources import Carrier, TypedArray, address_of, allocate, new_queue
@@ -115,11 +116,7 @@ def test_every_form_of_a_queue_is_handed_over_in_a_legacy_capsule_too(form, pend
 
 
 def test_with_minus_one_the_consumer_sees_unfinished_values(consumer, pending):
-    tensor = tensor_of(pending)
-    tensor.__dlpack__(stream=-1, max_version=NEWEST)
-    taken = from_dlpack(OldArray(tensor.__dlpack__(stream=-1)))
-    assert taken.sycl_queue is None  # a capsule does not say which it is
-    taken.__dlpack__(stream=consumer)
+    tensor_of(pending).__dlpack__(stream=-1, max_version=NEWEST)
     assert Reader(consumer, pending.memory).seen == ZEROS
     assert pending.is_pending
 
@@ -150,11 +147,14 @@ def test_the_wait_needs_no_gil_for_the_host_tasks_of_dpctl(way, producer, start)
     assert is_complete(last)
 
 
-def test_a_tensor_without_a_queue_waits_for_nothing(pending):
+def test_a_tensor_that_knows_no_queue_waits_for_those_of_the_package_and_of_dpctl(pending, start):
     memory = TypedArray(pending.memory, syclobj=pending.queue.sycl_context)
     tensor = to_dlpack_tensor(memory)
     tensor.wait()
-    assert (tensor.sycl_queue, pending.is_pending) == (None, True)
+    assert tensor.sycl_queue == package_queue()
+    for queue in (package_queue(), dpctl_queue()):
+        answer_behind(start(queue), tensor.wait)
+    assert pending.is_pending
 
 
 @pytest.mark.parametrize("in_order", [True, False], ids=["in order", "out of order, by a kernel"])
@@ -237,9 +237,7 @@ def on_host(capsule: Any) -> list[int]:
 
 def now(tensor: Any) -> list[int]:
     """Return the int32 in a tensor as they are now: nothing that it knows of is pending."""
-    seen = from_dlpack(OldArray(tensor.__dlpack__(stream=-1)))
-    assert seen.sycl_queue is None
-    values: list[int] = seen.numpy().tolist()
+    values: list[int] = from_dlpack(OldArray(tensor.__dlpack__(stream=-1))).numpy().tolist()
     return values
 
 
@@ -297,26 +295,22 @@ def seen_by_dpctl(x: Any) -> Any:
     return dpctl_queue()
 
 
-def in_use(queue: Any, taken: Any) -> Any:
-    """Return a queue for which something was taken; what was taken goes."""
-    del taken
-    return queue
-
-
-LENDING: dict[str, Callable[[Any], Any]] = {
-    "to a consumer without a queue": exported,
-    "a capsule of it, to a consumer without a queue": lambda x: exported(
-        from_dlpack(x.__dlpack__(max_version=NEWEST))
+# Where a consumer works, and what it got.
+LENDING: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    "to a consumer without a queue": lambda x: (exported(x), None),
+    "a capsule of it, to a consumer without a queue": lambda x: (
+        exported(from_dlpack(x.__dlpack__(max_version=NEWEST))),
+        None,
     ),
-    "a view of it, to a consumer without a queue": lambda x: exported(with_gaps(x)),
-    "to a consumer with a queue": lambda x: in_use(
-        queue := new_queue(), x.__dlpack__(stream=queue, max_version=NEWEST)
+    "a view of it, to a consumer without a queue": lambda x: (exported(with_gaps(x)), None),
+    "to a consumer with a queue": lambda x: (
+        queue := new_queue(),
+        x.__dlpack__(stream=queue, max_version=NEWEST),
     ),
-    "as a tensor with a queue": lambda x: in_use(
-        queue := new_queue(), from_dlpack(x, device=queue)
-    ),
-    "as a view with a queue": lambda x: in_use(
-        queue := new_queue(), to_dlpack_tensor(x, shape=12, queue=queue)
+    "as a tensor with a queue": lambda x: (queue := new_queue(), from_dlpack(x, device=queue)),
+    "as a view with a queue": lambda x: (
+        queue := new_queue(),
+        to_dlpack_tensor(x, shape=12, queue=queue),
     ),
 }
 MADE: dict[str, Callable[[], DLPackTensor]] = {
@@ -339,8 +333,38 @@ def fill(start: Start, x: DLPackTensor, queue: Any) -> PendingFill:
 @pytest.mark.parametrize("lending", LENDING)
 def test_a_tensor_waits_for_whom_it_was_given_to(lending, made, start):
     x = MADE[made]()
-    pending = fill(start, x, LENDING[lending](x))
+    queue, taken = LENDING[lending](x)
+    pending = fill(start, x, queue)
+    del taken  # work that was submitted before is waited for
     assert answer_behind(pending, x.numpy).tolist() == VALUES
+    assert x.numpy().tolist() == VALUES
+
+
+def test_what_a_named_consumer_submits_after_its_capsule_went_is_not_known(start):
+    x = MADE["a copy"]()
+    queue = new_queue()
+    taken = x.__dlpack__(stream=queue)
+    del taken
+    x.wait()
+    pending = fill(start, x, queue)
+    assert x.numpy().tolist() == ZEROS
+    assert pending.is_pending
+    pending.end()  # before `x` goes: freeing its memory waits for all kernels
+
+
+def test_consumers_come_and_go_behind_held_work_without_waiting_and_in_order(start):
+    """At most eight rows are kept whose holder is gone; the newest comes behind the oldest."""
+    x = MADE["a copy"]()
+    queues = [new_queue(in_order=True) for _ in range(20)]
+    pending = fill(start, x, queues[0])
+    for queue in queues:
+        taken = x.__dlpack__(stream=queue)
+        del taken
+    assert pending.is_pending
+    reader = Reader(queues[-1], pending.memory)  # kept: freeing its memory would wait
+    assert reader.is_held
+    assert answer_behind(pending, x.numpy).tolist() == VALUES
+    assert reader.seen == VALUES
 
 
 def test_a_tensor_without_a_queue_waits_for_dpctl_which_saw_its_interface(start):
@@ -366,39 +390,15 @@ def test_every_use_waits_for_a_consumer_without_a_queue(use, queue, start):
     answer_behind(fill(start, x, exported(x)), partial(USES[use], x))
 
 
-# Of COUNT elements, the first one and the number of those that a tensor is a view of.
-PARTS = {"all": (0, COUNT), "the end": (COUNT // 2, COUNT // 2), "one": (COUNT - 1, 1)}
-BESIDE = (0, 3)
-
-
-def part_of(memory: Any, first: int, count: int) -> DLPackTensor:
-    return to_dlpack_tensor(
-        memory, shape=(count,), dtype="i4", byte_offset=4 * first, queue=new_queue()
-    )
-
-
-@pytest.mark.parametrize("is_gone", [False, True], ids=["it", "it was until it went"])
-@pytest.mark.parametrize("read", PARTS)
-@pytest.mark.parametrize("written", PARTS)
-def test_a_tensor_waits_for_who_uses_another_one_of_its_bytes(written, read, is_gone, start):
+def test_a_tensor_does_not_know_who_was_given_another_one_of_its_bytes(start):
     memory = allocate("device", 4 * COUNT, new_queue())
-    whole = part_of(memory, 0, COUNT)
-    of_others = part_of(memory, *PARTS[written])
-    queue = exported(of_others) if is_gone else of_others.sycl_queue
-    if is_gone:
-        del of_others
-    pending = fill(start, whole, queue)
-    first, count = PARTS[read]
-    x = part_of(memory, first, count)
-    assert answer_behind(pending, x.numpy).tolist() == VALUES[first : first + count]
-
-
-def test_a_tensor_waits_for_nobody_who_uses_bytes_beside_it(start):
-    memory = allocate("device", 4 * COUNT, new_queue())
-    of_others, x = part_of(memory, *PARTS["one"]), part_of(memory, *BESIDE)
-    pending = start(exported(of_others))
+    x, other = (to_dlpack_tensor(memory, dtype="i4", queue=new_queue()) for _ in range(2))
+    queue = new_queue()
+    taken = other.__dlpack__(stream=queue)
+    pending = start(queue, into=memory)
     x.wait()
     assert pending.is_pending
+    del taken
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -414,16 +414,6 @@ def test_a_tensor_with_a_queue_comes_behind_a_consumer_without(consumer, start):
     pending = fill(start, x, exported(x))
     assert from_dlpack(x, device=consumer).data == x.data
     check_order(consumer, pending)
-
-
-@pytest.mark.parametrize("way", ["stream=-1", "the host"])
-def test_who_works_on_no_queue_of_dpctl_is_not_waited_for_there(way, queue, start):
-    x = from_dlpack(np.zeros(COUNT, np.int32), device=queue, usm_type="shared")
-    x.__dlpack__(**({"stream": -1} if way == "stream=-1" else {"dl_device": HOST}))
-    pending = fill(start, x, dpctl_queue())
-    assert x.numpy().tolist() == ZEROS
-    assert pending.is_pending
-    pending.end()  # before `x` goes: freeing its memory waits for all kernels
 
 
 # --- what is no stream
@@ -458,9 +448,6 @@ NO_STREAMS: dict[str, Callable[[Any], Any]] = {
     "an address one off": lambda queue: queue.addressof_ref() + 1,
     "an array": lambda queue: np.zeros(2),
     "an address as a float": lambda queue: float(queue.addressof_ref()),
-    "a tensor without a queue": lambda queue: to_dlpack_tensor(
-        TypedArray(allocate("host", 8, queue), syclobj=queue.sycl_context)
-    ),
 }
 
 
@@ -610,7 +597,8 @@ def test_a_copy_of_a_bare_capsule_waits_for_the_queue_that_it_is_for(pending):
 @of_each_kind
 def test_a_tensor_knows_the_queue_of_its_producer_or_the_one_that_it_is_for(kind, memory):
     own, asked = new_queue(in_order=True), new_queue(in_order=True)
-    assert from_dlpack(kind(memory, None)).sycl_queue is None
+    no_queue = kind(memory, None)
+    assert from_dlpack(no_queue).sycl_queue == package_queue()
     x = kind(memory, own)  # of the same type as the one that said none
     assert from_dlpack(x).sycl_queue == from_dlpack(x, device=(14, 0)).sycl_queue == own
     assert from_dlpack(x, device=asked).sycl_queue == asked
@@ -634,10 +622,10 @@ def test_a_tensor_knows_the_queue_that_it_was_made_with_or_that_its_object_names
     for place in (context, context._get_capsule(), Carrier(context), device):
         source = TypedArray(memory, syclobj=place)
         for _ in range(2):
-            assert to_dlpack_tensor(source).sycl_queue is None
+            assert to_dlpack_tensor(source).sycl_queue == package_queue()
     for place in (own._get_capsule(), Carrier(own), own.addressof_ref()):
         assert from_dlpack(Producer(memory, place)).sycl_queue == own
-    assert from_dlpack(Producer(memory, None)).sycl_queue is None
+    assert from_dlpack(Producer(memory, None)).sycl_queue == package_queue()
     for unknown in (5, context, context._get_capsule(), Carrier(context), "cpu", True):
         with wrong_argument(ValueError, "sycl_queue"):
             from_dlpack(Producer(memory, unknown))
@@ -677,7 +665,7 @@ def test_a_copy_for_a_queue_waits_for_no_other_work_of_it(start, consumer):
     owner = allocate("device", 48, new_queue(in_order=True))
     source = TypedArray(owner, syclobj=consumer.sycl_context)
     finished = to_dlpack_tensor(source, dtype="u1")
-    assert finished.sycl_queue is None
+    assert finished.sycl_queue == package_queue()
     made = from_dlpack(np.arange(3), device=consumer)
     of_capsule = from_dlpack(np.arange(3).__dlpack__(), device=consumer)
     copied = from_dlpack(finished, copy=True, device=consumer)
@@ -712,9 +700,9 @@ def test_a_capsule_of_a_tensor_is_of_the_queue_that_its_export_was_given(
     check_order(other, pending)
 
 
-def test_a_capsule_for_a_queue_of_another_context_is_of_the_tensors_own(foreign_queue, tensor):
+def test_a_capsule_for_a_queue_of_another_context_is_of_that_queue(foreign_queue, tensor):
     taken = from_dlpack(tensor.__dlpack__(stream=foreign_queue))
-    assert taken.sycl_queue == tensor.sycl_queue
+    assert taken.sycl_queue == foreign_queue
 
 
 def test_a_capsule_that_is_taken_for_a_queue_is_of_that_queue(start, consumer):

@@ -35,7 +35,7 @@ import dpctl.memory
 import numpy
 import usm_dlpack
 memory = dpctl.memory.MemoryUSMDevice(96, queue=dpctl.SyclQueue())
-queue: dpctl.SyclQueue | None = usm_dlpack.to_dlpack_tensor(memory).sycl_queue
+queue: dpctl.SyclQueue = usm_dlpack.to_dlpack_tensor(memory).sycl_queue
 values = numpy.asarray(usm_dlpack.from_dlpack(memory).host_view())
 """
 

@@ -151,7 +151,7 @@ template <class Array, class View>
   const auto known = detail::read_strides<View::rank()>(from.managed()->dl_tensor);
   detail::check_extents_said<Array>(known);
   detail::check_order_said<Array>(known);
-  detail::wait_for_work.load(std::memory_order_acquire)(from.queue());
+  detail::queue_functions_now().wait(from.queue());
   managed_tensor held = std::move(from).release();
   DLManagedTensorVersioned* owned = held.get();
   const nanobind::capsule owner(owned, [](void* managed) noexcept {

@@ -75,21 +75,24 @@ class array_offer {
     return detail::make_view_of_array<View>(tensor_.described, tensor_.structure(), storage);
   }
 
-  /// Waits for the array's queue, if it has one, so that its values are finished.
-  void wait() const {
-    if (tensor_.queue) {
-      wait_for_work.load(std::memory_order_acquire)(*tensor_.queue);
-    }
-  }
-  /// A view of the array that keeps it alive.
+  /// Waits for all work on the array, so that its values are finished.
+  void wait() const { wait(true); }
+  /// A view of the array that keeps it alive. Waits for all work but that of its own queue.
   template <class View>
   owned_view<View> own(const View& view) const {
+    wait(false);
     return {view, keeper(), queue()};
   }
-  /// The array, whatever its type, that keeps it alive.
-  any_view own() const { return {tensor_.proof, queue(), keeper()}; }
+  /// The array, whatever its type, that keeps it alive. Waits likewise.
+  any_view own() const {
+    wait(false);
+    return {tensor_.proof, queue(), keeper()};
+  }
 
  private:
+  void wait(bool own) const {
+    package_interface::rethrow(package_interface::get().wait_for_array(tensor_, own));
+  }
   /// The array's queue; the package's if it has none, because then its work has finished.
   const sycl::queue& queue() const {
     if (tensor_.queue) {

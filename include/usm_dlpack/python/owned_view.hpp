@@ -12,7 +12,6 @@
 #include <usm_dlpack/sycl/usm_array.hpp>
 
 #include <memory>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -92,15 +91,9 @@ class owned_view {
 
   /// Makes a result of an array that owns its memory, and whose view converts to this type.
   /// The array's destructor waits, without the GIL.
-  /// @param kept objects that the work on the array's queue reads, for example other views
-  ///        with owners; destroyed after the array, so after that work, by the rules of
-  ///        `owner`
-  template <class Made, class... Kept,
-            std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
-  owned_view(usm_array<Made>&& array, Kept&&... kept)
-      : view_(array.view()),
-        queue_(array.queue()),
-        managed_(own(std::move(array), std::forward<Kept>(kept)...)) {}
+  template <class Made, std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
+  owned_view(usm_array<Made>&& array)
+      : view_(array.view()), queue_(array.queue()), managed_(own(std::move(array))) {}
 
   /// Holds a proved import. Const elements make the tensor read-only for later consumers.
   /// @pre `view` was made of `managed`
@@ -127,22 +120,11 @@ class owned_view {
   managed_tensor release() && noexcept { return std::move(managed_); }
 
  private:
-  // The array is destroyed first, because its destructor waits.
-  template <class Made, class... Kept>
-  struct array_and_kept {
-    std::tuple<Kept...> kept;
-    usm_array<Made> array;
-  };
-
-  template <class Made, class... Kept>
-  static managed_tensor own(usm_array<Made>&& array, Kept&&... kept) {
+  template <class Made>
+  static managed_tensor own(usm_array<Made>&& array) {
     const View view(array.view());
     const DLDevice device{kDLOneAPI, array.device_id()};
-    using owner_type = array_and_kept<
-        Made, std::decay_t<decltype(detail::any_thread_owner(std::declval<Kept>()))>...>;
-    return usm_dlpack::to_managed_tensor(
-        view, device,
-        owner_type{{detail::any_thread_owner(std::forward<Kept>(kept))...}, std::move(array)});
+    return usm_dlpack::to_managed_tensor(view, device, std::move(array));
   }
 
   View view_;

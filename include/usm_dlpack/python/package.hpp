@@ -30,17 +30,20 @@ enum class offer { made, other_type, no_array, refused, failed };
 /// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
 /// nothing: on failure they set the Python error.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 10;
+  static constexpr std::uint32_t known_version = 11;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
-  /// Gets the tensor of an array, proved, without synchronising, and a Python object as its
-  /// owner. Accepts objects that have only the SYCL array interface, and objects that have
+  /// Gets the tensor of an array, proved, and a Python object as its owner. Waits for nothing.
+  /// Accepts objects that have only the SYCL array interface, and objects that have
   /// either by themselves and not by their type.
   /// @param wanted its dtype and `ndim`, if it has them, are compared first: a tensor of
   /// others
   ///        is `other_type`, of which only `described`, `flags` and `owner` are set
   offer (*ask)(PyObject* array, const requirements& wanted, proved_tensor& out) noexcept;
+  /// Waits for the work on an array that `ask` gave: of its own queue only if `own`, of the
+  /// other queues that use its memory, and of dpctl's. Returns what the runtime threw, or null.
+  std::exception_ptr (*wait_for_array)(const proved_tensor& array, bool own) noexcept;
   /// The package's in-order queue on a root device, for arrays without a queue; kept for the
   /// life of the process. Null if it fails.
   const sycl::queue* (*queue_on)(std::int32_t device_id) noexcept;
@@ -50,11 +53,13 @@ struct package_interface {
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
-  /// Frees USM after the work of its queue, without the GIL, and with waits for one queue in
-  /// turn in all extensions. Does not query the queue, which a host task must not.
+  /// Frees USM after the work of its queue, without the GIL. A host task may call it.
   void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
-  /// Waits for the present work of a queue, likewise. Returns what the runtime threw, or null.
+  /// Waits for the present work of a queue, without the GIL. Returns what the runtime threw,
+  /// or null.
   std::exception_ptr (*wait)(const sycl::queue& queue) noexcept;
+  /// Waits for dpctl's queue on the queue's device, likewise.
+  std::exception_ptr (*wait_for_default)(const sycl::queue& queue) noexcept;
   /// Returns 0, or -1 with the Python error set in a child of fork(), where the SYCL runtime
   /// would wait forever.
   int (*check_process)() noexcept;
@@ -72,16 +77,21 @@ struct package_interface {
     if (table == nullptr) {
       table = find();
       kept.store(table, std::memory_order_release);
-      free_behind_work.store(table->free_after_work, std::memory_order_release);
-      wait_for_work.store(
-          [](const sycl::queue& queue) {
-            if (const std::exception_ptr thrown = get().wait(queue)) {
-              std::rethrow_exception(thrown);
-            }
-          },
-          std::memory_order_release);
+      static constexpr queue_functions of_package{
+          [](const sycl::queue& queue) { rethrow(get().wait(queue)); },
+          [](const sycl::queue& queue) { rethrow(get().wait_for_default(queue)); },
+          [](const sycl::queue& queue, void* address) noexcept {
+            get().free_after_work(queue, address);
+          }};
+      current_queue_functions.store(&of_package, std::memory_order_release);
     }
     return *table;
+  }
+
+  static void rethrow(const std::exception_ptr& thrown) {
+    if (thrown != nullptr) {
+      std::rethrow_exception(thrown);
+    }
   }
 
  private:

@@ -230,8 +230,8 @@ class kernel_source {
 
   /// Launches a kernel, in order: as if the call stood in an `ordered_section` of the queue
   /// and the arrays among the arguments. So the queue is checked against them, and the kernel
-  /// is done on return, unless the queue is in order and all arrays are `usm_array`s of
-  /// device USM.
+  /// is done on return. While the queue records a graph, the kernel is recorded, and nothing
+  /// waits.
   ///
   /// A view, an `owned_view` or a `usm_array` is passed as its pointer (`data_handle()`), or
   /// as its view by `by_value(x)`; then the build options name the folders of the headers. A
@@ -268,8 +268,10 @@ class kernel_source {
                   "argument: expected an array or a value, found a pointer, whose memory "
                   "launch cannot check or order; pass the view, or an ordered_section of its "
                   "arrays in place of the queue");
-    ordered_section work(queue);
-    return launch(work, name, extents, arguments...);
+    const auto arrays = std::tuple_cat(detail::array_of_argument(arguments)...);
+    ordered_section work = std::apply(
+        [&](const auto&... array) { return ordered_section(queue, array...); }, arrays);
+    return submit(work, name, extents, arguments...);
   }
 
   /// Launches a kernel in a section, without waiting for it: for functions that launch
@@ -282,27 +284,8 @@ class kernel_source {
                      const Arguments&... arguments) const {
     std::apply([&](const auto&... arrays) { work.add(arrays...); },
                std::tuple_cat(detail::array_of_argument(arguments)...));
-    const known_kernel& known = find_known(work.queue_, name);
-    check_count(known, name, sizeof...(Arguments));
-    const auto range = groups_of(known.kernel, work.queue_.get_device(), extents);
-    detail::check_launch(
-        known.signature, name, detail::dimensions_of(range),
-        {detail::type_of_value<decltype(detail::value_of_argument(arguments))>()...});
-    if (detail::has_no_items(range)) {
-      return {};
-    }
     work.begin_launch();
-    try {
-      return work.queue_.submit([&](sycl::handler& handler) {
-        handler.set_args(detail::value_of_argument(arguments)...);
-        handler.parallel_for(range, known.kernel);
-      });
-    } catch (const sycl::exception& error) {
-      refuse_arguments(
-          error, known.signature.describe(name),
-          {detail::name_of_value<decltype(detail::value_of_argument(arguments))>()...});
-      throw;
-    }
+    return submit(work, name, extents, arguments...);
   }
 
   /// Finds the kernel of a function, for a queue's context and device, to launch it by a
@@ -341,6 +324,32 @@ class kernel_source {
     std::mutex adding;
     std::list<target> targets;
   };
+
+  /// Launches a kernel in a section whose arguments are known, and whose queue is ordered.
+  template <class Extents, class... Arguments>
+  sycl::event submit(ordered_section& work, const std::string& name, const Extents& extents,
+                     const Arguments&... arguments) const {
+    const known_kernel& known = find_known(work.queue_, name);
+    check_count(known, name, sizeof...(Arguments));
+    const auto range = groups_of(known.kernel, work.queue_.get_device(), extents);
+    detail::check_launch(
+        known.signature, name, detail::dimensions_of(range),
+        {detail::type_of_value<decltype(detail::value_of_argument(arguments))>()...});
+    if (detail::has_no_items(range)) {
+      return {};
+    }
+    try {
+      return work.queue_.submit([&](sycl::handler& handler) {
+        handler.set_args(detail::value_of_argument(arguments)...);
+        handler.parallel_for(range, known.kernel);
+      });
+    } catch (const sycl::exception& error) {
+      refuse_arguments(
+          error, known.signature.describe(name),
+          {detail::name_of_value<decltype(detail::value_of_argument(arguments))>()...});
+      throw;
+    }
+  }
 
   target& find_target(const sycl::queue& queue) const {
     const std::lock_guard<std::mutex> lock(kept_.adding);

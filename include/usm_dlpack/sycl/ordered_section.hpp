@@ -5,13 +5,11 @@
 #pragma once
 
 #include <usm_dlpack/sycl/config.hpp>
+#include <usm_dlpack/sycl/queues.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
 
-#include <algorithm>
-#include <atomic>
 #include <exception>
 #include <type_traits>
-#include <vector>
 
 namespace usm_dlpack {
 
@@ -44,38 +42,26 @@ decltype(auto) memory_of_argument(const Argument& argument) {
   }
 }
 
-/// Whether something besides the queue may use an argument next: the caller, or the host. A
-/// `usm_array` of device USM is the function's own, and not the host's.
-template <class Argument>
-bool is_for_others(const Argument&) noexcept {
-  return true;
-}
-template <class View>
-bool is_for_others(const usm_array<View>& array) noexcept {
-  return array.usm_type() != sycl::usm::alloc::device;
-}
-
 }  // namespace detail
 
-/// Orders the work that a function submits to a queue behind the work on its arguments before
-/// the call, and before the caller's next work on them. Libraries such as dpnp and dpctl order
-/// their work by events of their own, not by the queue, so a caller who passes no queue gets
-/// right values only if the host waits:
+/// Orders the work that a function submits to a queue between the work on its arguments before
+/// the call and the caller's next work on them. Libraries such as dpnp and dpctl order their
+/// work by events of their own, not by the queue, so a caller who passes no queue gets right
+/// values only if the host waits:
 ///
 ///     usm_dlpack::ordered_section work(queue, x, out);
 ///
-/// The constructor checks the queue as `check_queue` does. It waits for the work that an
-/// out-of-order queue has so far, and for the other queues that arguments know; between two
-/// in-order queues of one context an event orders the work instead.
-///
-/// The destructor waits for the queue's work, unless the queue is in order and the arguments
-/// are only `usm_array`s of device USM, or none. It waits for an argument that is the
-/// caller's, because the caller may write to it next, even if the work only reads it, and for
-/// a `usm_array` of host or shared USM, because the host may read it next. Exporting a
-/// `usm_array` waits. To read a result before the section ends, call `wait`.
+/// The constructor checks the queue as `check_queue` does. It waits for the other queues that
+/// arguments know; in a Python extension for dpctl's queue of the device, where dpnp works; and
+/// for the section's queue, if it is out of order. The destructor waits for the section's queue.
+/// To read a result before the section ends, call `wait`.
 ///
 /// A plain view knows no queue: its work must have finished, as it has for a parameter of a
-/// Python function.
+/// Python function. One section at a time: two that are open on two queues over one array are
+/// not ordered.
+///
+/// While the queue records a graph, the section waits for nothing and orders nothing, and the
+/// arguments may know any queue. The work on them must have finished before the graph runs.
 ///
 /// `kernel_source::launch` takes a section in place of a queue, for several kernels.
 ///
@@ -88,30 +74,27 @@ class ordered_section {
   template <class... Arguments>
   [[nodiscard]] explicit ordered_section(const sycl::queue& queue,
                                          const Arguments&... arguments)
-      : ordered_section(true, queue, arguments...) {}
-
-  /// Makes a section that never waits within one context, for callers who order their own work
-  /// by the queue. An out-of-order queue gets barriers at the start and at the end. They do
-  /// not hold back everything (DPC++ 2026.2): `queue::memcpy` on an out-of-order queue
-  /// overtakes a barrier that is behind a pending host task, so submit copies by a handler. A
-  /// barrier may also miss a host task that already runs, and dpnp ignores the order of queues
-  /// in many operations.
-  template <class... Arguments>
-  [[nodiscard]] static ordered_section unwaited(const sycl::queue& queue,
-                                                const Arguments&... arguments) {
-    return ordered_section(false, queue, arguments...);
+      : queue_(queue) {
+    add(arguments...);
+    if (!detail::is_recording(queue_)) {
+      detail::queue_functions_now().wait_for_default(queue_);
+    }
+    begin_launch();
   }
 
   /// Waits for the work so far, for example before the host reads a result of it.
-  /// @throws sycl::exception of work that failed
-  void wait() const { wait_for(queue_); }
+  /// @throws sycl::exception of work that failed; conversion_error `runtime_error` while the
+  ///         queue records a graph
+  void wait() const { detail::queue_functions_now().wait(queue_); }
 
   ordered_section(const ordered_section&) = delete;
   ordered_section& operator=(const ordered_section&) = delete;
   /// @throws sycl::exception of work that failed, unless another exception ends the section
   ~ordered_section() noexcept(false) {
     try {
-      end();
+      if (!detail::is_recording(queue_)) {
+        wait();
+      }
     } catch (...) {
       if (std::uncaught_exceptions() == exceptions_before_) {
         throw;
@@ -120,77 +103,32 @@ class ordered_section {
   }
 
  private:
-  template <class... Arguments>
-  ordered_section(bool waits, const sycl::queue& queue, const Arguments&... arguments)
-      : queue_(queue),
-        waits_(waits),
-        is_in_order_(queue.is_in_order()),
-        waits_at_end_(waits && !is_in_order_) {
-    add(arguments...);
-    begin_launch();
-  }
-
   friend class kernel_source;
 
-  /// Orders further arguments likewise, before work on them is submitted.
+  /// Checks further arguments, and waits for the other queues that they know.
   template <class... Arguments>
   void add(const Arguments&... arguments) {
     usm_dlpack::check_queue(queue_, detail::memory_of_argument(arguments)...);
-    waits_at_end_ = waits_at_end_ || (waits_ && (detail::is_for_others(arguments) || ...));
-    (begin_behind(arguments), ...);
-  }
-
-  /// Puts what is submitted next behind the present work of the queue. The host waits on an
-  /// out-of-order queue, because a barrier can miss a host task.
-  void begin_launch() {
-    if (!is_in_order_ && waits_) {
-      wait_for(queue_);
-    } else if (!is_in_order_) {
-      queue_.ext_oneapi_submit_barrier();
-    }
-  }
-
-  static void wait_for(const sycl::queue& queue) {
-    detail::wait_for_work.load(std::memory_order_acquire)(queue);
+    (wait_for_argument(arguments), ...);
   }
 
   template <class Argument>
-  void begin_behind(const Argument& argument) {
+  void wait_for_argument(const Argument& argument) const {
     if constexpr (detail::knows_queue<Argument>) {
-      const sycl::queue& known = argument.queue();
-      if (known == queue_ ||
-          std::find(others_.begin(), others_.end(), known) != others_.end()) {
-        return;
-      }
-      others_.push_back(known);
-      if (known.get_context() == queue_.get_context() &&
-          (!waits_ || (known.is_in_order() && is_in_order_))) {
-        detail::order_by_event(known, queue_);
-      } else {
-        wait_for(known);
-        waits_at_end_ = true;
+      if (argument.queue() != queue_ && !detail::is_recording(queue_)) {
+        detail::queue_functions_now().wait(argument.queue());
       }
     }
   }
 
-  void end() {
-    if (waits_at_end_) {
-      wait_for(queue_);
-      return;
-    }
-    if (!waits_ && !is_in_order_) {
-      queue_.ext_oneapi_submit_barrier();
-    }
-    for (const sycl::queue& other : others_) {
-      detail::order_by_event(queue_, other);
+  /// Puts what is submitted next behind the present work of the queue.
+  void begin_launch() const {
+    if (!queue_.is_in_order() && !detail::is_recording(queue_)) {
+      wait();
     }
   }
 
   sycl::queue queue_;
-  bool waits_;
-  bool is_in_order_;
-  bool waits_at_end_;
-  std::vector<sycl::queue> others_;  ///< that arguments know
   int exceptions_before_ = std::uncaught_exceptions();
 };
 

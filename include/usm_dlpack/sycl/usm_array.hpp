@@ -15,7 +15,6 @@
 #include <usm_dlpack/sycl/to_dlpack.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -118,7 +117,7 @@ struct usm_free {
   usm_free(const usm_free&) = default;  // and no move: a moved-from array keeps its queue
   usm_free& operator=(const usm_free&) = default;
   void operator()(void*) const noexcept {
-    free_behind_work.load(std::memory_order_acquire)(queue, base);
+    queue_functions_now().free(queue, base);
   }
 };
 /// Owns one USM allocation of a queue's device and context. Null after a move.

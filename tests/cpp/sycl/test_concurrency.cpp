@@ -138,7 +138,7 @@ TEST(Concurrency, EightThreadsFreeArraysOfOneQueueThatHasWork) {
   }
 }
 
-/// `ext_oneapi_empty`, which `is_idle` does not use on OpenCL, would crash here.
+/// `ext_oneapi_empty`, which `pending_work` does not use on OpenCL, would crash here.
 TEST(Concurrency, AQueueIsQueriedWhileAnotherThreadSubmitsToIt) {
   for (sycl::queue queue : {queue_on(), queue_on(0, sycl::property::queue::in_order())}) {
     static float source[16];
@@ -147,12 +147,64 @@ TEST(Concurrency, AQueueIsQueriedWhileAnotherThreadSubmitsToIt) {
     std::thread submitting([&] {
       while (!stop) queue.memcpy(memory.at(), source, sizeof source).wait();
     });
-    for (int i = 0; i < 200000; ++i) {
-      detail::is_idle(queue);
+    for (int i = 0; i < 20000; ++i) {
+      detail::pending_work(queue).is_done();
     }
     stop = true;
     submitting.join();
     EXPECT_NO_THROW(queue.wait_and_throw());
+  }
+}
+
+/// `clFinish` of the CPU driver would crash here.
+TEST(Concurrency, FourThreadsWaitForOneQueueThatHasWork) {
+  for (sycl::queue queue : {queue_on(), queue_on(0, sycl::property::queue::in_order())}) {
+    static float source[16];
+    const usm_memory memory(alloc::device, sizeof source, queue);
+    on_eight_threads([&](std::size_t) {
+      for (int i = 0; i < 500; ++i) {
+        queue.memcpy(memory.at(), source, sizeof source);
+        detail::pending_work(queue).wait();
+      }
+    });
+    EXPECT_NO_THROW(queue.wait_and_throw());
+  }
+}
+
+/// The CPU driver would hang here if nothing kept the queues.
+TEST(Concurrency, OutOfOrderQueuesAreDroppedAtOnceAfterAWait) {
+  static float source[16];
+  for (int i = 0; i < 3000; ++i) {
+    sycl::queue queue = queue_on(0, i % 2 == 0 ? sycl::property_list{}
+                                               : sycl::property::queue::in_order());
+    const usm_memory memory(alloc::device, sizeof source, queue_on());
+    queue.memcpy(memory.at(), source, sizeof source);
+    detail::pending_work(queue).wait();
+  }
+}
+
+/// A barrier that is waited for by its event misses some of them.
+TEST(Concurrency, AWaitMissesNoRunningHostTask) {
+  for (sycl::queue queue : {queue_on(), queue_on(0, sycl::property::queue::in_order())}) {
+    static float source[16];
+    const usm_memory memory(alloc::device, sizeof source, queue);
+    int missed = 0;
+    for (int i = 0; i < 200; ++i) {
+      const auto is_done = std::make_shared<std::atomic<bool>>(false);
+      queue.submit([&](sycl::handler& handler) {
+        handler.host_task([is_done] {
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+          *is_done = true;
+        });
+      });
+      if (i % 2 == 0) {
+        queue.memcpy(memory.at(), source, sizeof source);
+      }
+      detail::pending_work(queue).wait();
+      missed += *is_done ? 0 : 1;
+    }
+    EXPECT_EQ(missed, 0);
+    queue.wait();
   }
 }
 

@@ -538,17 +538,28 @@ TEST(KernelSource, ALaunchOfKernelsIsBehindTheQueuesOfArgumentsAndDoneOnReturn) 
   }
 }
 
-TEST(KernelSource, ALaunchOfKernelsByAnInOrderQueueWaitsForNoDeviceArrayOfTheFunctionItself) {
-  const sycl::queue queue = new_queue(true);
-  const usm_array<row> x(queue, md::dextents<int, 1>(1));
-  launched().find(queue, "set");
-  gate closed(queue);
-  expect_waiting(false, closed, std::async(std::launch::async, [&] {
-                   launched().launch(queue, "set", 1, x, 7);
-                 }));
-  int value = 0;
-  sycl::queue(queue).memcpy(&value, x.data(), sizeof(int)).wait();
-  EXPECT_EQ(value, 7);
+TEST(KernelSource, ALaunchOfKernelsWhileTheQueueRecordsIsRecordedOnce) {
+  for (const bool in_order : {true, false}) {
+    SCOPED_TRACE(in_order);
+    sycl::queue queue = new_queue(in_order);
+    const usm_memory memory(alloc::shared, 64, queue);
+    const row x(memory.as<int>(), 1), y(memory.as<int>(32), 1);
+    *x.data_handle() = 0;
+    *y.data_handle() = 7;
+    launched().find(queue, "add");
+    sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
+                                                         queue.get_device());
+    graph.begin_recording(queue);
+    launched().launch(queue, "add", 1, x, y, 0);
+    graph.end_recording(queue);
+    EXPECT_EQ(*x.data_handle(), 0);
+    auto executable = graph.finalize();
+    for (const int expected : {7, 14}) {
+      queue.ext_oneapi_graph(executable);
+      queue.wait();
+      EXPECT_EQ(*x.data_handle(), expected);
+    }
+  }
 }
 
 TEST(KernelSource, LaunchesOfKernelsInASectionRunInOrderAndEndWithIt) {

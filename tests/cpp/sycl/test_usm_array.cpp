@@ -276,21 +276,24 @@ struct free_log {
   static inline bool shows_queue_of_old = false;
 
   free_log() {
-    EXPECT_EQ(detail::free_behind_work, &detail::free_after_work);  // no Python
+    EXPECT_EQ(detail::current_queue_functions, &detail::plain_queue_functions);  // no Python
     runs = 0;
     watched = nullptr;
-    detail::free_behind_work = [](const sycl::queue& queue, void* address) noexcept {
-      ++runs;
-      if (watched != nullptr) {
-        shown = watched->data();
-        shows_queue_of_old = watched->queue() == queue;
-      }
-      detail::free_after_work(queue, address);
-    };
+    static constexpr detail::queue_functions logging{
+        detail::plain_queue_functions.wait, detail::plain_queue_functions.wait_for_default,
+        [](const sycl::queue& queue, void* address) noexcept {
+          ++runs;
+          if (watched != nullptr) {
+            shown = watched->data();
+            shows_queue_of_old = watched->queue() == queue;
+          }
+          detail::free_after_work(queue, address);
+        }};
+    detail::current_queue_functions = &logging;
   }
   free_log(const free_log&) = delete;
   free_log& operator=(const free_log&) = delete;
-  ~free_log() { detail::free_behind_work = &detail::free_after_work; }
+  ~free_log() { detail::current_queue_functions = &detail::plain_queue_functions; }
 };
 
 TEST(UsmArray, AnAssignedArrayIsTheOtherAndFreesWhatWasThereUnpooled) {

@@ -6,11 +6,13 @@
 """
 
 import ctypes
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import dpctl
+import usm_dlpack
 
 READ_ONLY, IS_COPIED, IS_SUBBYTE_TYPE_PADDED = 1, 2, 4
 NEWEST = (1, 3)  # version of DLPack
@@ -229,6 +231,12 @@ class Ordering(ForeignArray):
 def dpctl_queue() -> Any:
     """Return the queue on which dpctl and dpnp put memory that they take without a queue."""
     return dpctl.get_device_cached_queue(dpctl.SyclDevice())
+
+
+@functools.cache  # a tensor that goes waits for its queue
+def package_queue(device_id: int = 0) -> Any:
+    """Return the package's queue of a root device, which tensors have that know no other."""
+    return usm_dlpack.empty(1, device=(14, device_id)).sycl_queue
 
 
 class OldArray:

@@ -145,6 +145,10 @@ struct self_owned {
 
   self_owned(const sycl::queue& queue, int size) : values(queue, extents(size)) {}
   owned_view<vector> view() const { return {values.view(), values.queue(), nb::find(this)}; }
+  void scale(float factor) const {
+    const long size = values.view().extent(0);
+    guide::scales.launch(values.queue(), "scale_float", size, values, factor, size);
+  }
 };
 
 /// Lets two threads without the GIL drop what a Python object owns or keeps, each `count`
@@ -158,7 +162,7 @@ void drop_owners(sycl::queue& queue, nb::object owner, int count) {
       owned.push_back(owned_view<row>(view, queue, owner).release());
       owned.push_back(to_managed_tensor(view, DLDevice{kDLCPU, 0}, python_owner(owner)));
     }
-    owned.push_back(owned_view<row>(usm_array<row>(queue, extents(3)), owner).release());
+    owned.push_back(owned_view<row>(usm_array<row>(queue, extents(3))).release());
   }
   const nb::gil_scoped_release unlocked;
   std::thread other([&] { of_thread[0].clear(); });
@@ -196,7 +200,7 @@ owned_view<row> copied_behind(sycl::queue& queue, owned_view<const_row> x,
     work.emplace(queue, x, made);
   }
   queue.copy(x.view().data_handle(), made.data(), x.view().size(), depends);
-  return {std::move(made), std::move(x)};
+  return owned_view<row>(std::move(made));
 }
 
 struct row_sums {
@@ -262,14 +266,14 @@ void add_scale_all(nanobind::module_& m) {
 }
 
 struct field {
-  nanobind::object values;  // a DLPackTensor, which remembers who was given the memory
+  nanobind::object values;  // a DLPackTensor, which knows the queues that consumers name
 
   explicit field(vector_argument x) : values(nanobind::cast(std::move(x))) {}
   field(const sycl::queue& queue, int size)
       : field(usm_dlpack::usm_array<vector>(queue, Kokkos::dextents<int, 1>(size))) {}
 
   void scale(float factor) const {
-    const auto x = nanobind::cast<vector_argument>(values);  // behind whoever was given it
+    const auto x = nanobind::cast<vector_argument>(values);  // waits for these queues
     const long size = x.view().extent(0);
     scales.launch(x.queue(), "scale_float", size, x, factor, size);
   }
@@ -509,16 +513,18 @@ NB_MODULE(extension_under_test_module, m) {
   });
   nb::class_<self_owned>(m, "SelfOwned", nb::is_weak_referenceable())
       .def(nb::init<const sycl::queue&, int>())
-      .def_prop_ro("values", &self_owned::view);
+      .def_prop_ro("values", &self_owned::view)
+      .def("scale", &self_owned::scale);
   m.def("kept_alive", [](const_row) { return counter(); }, nb::keep_alive<0, 1>());
   m.def("kept_alive", [](integers) { return counter(); }, nb::keep_alive<0, 1>());
   m.def("result_of_nobody", [](const sycl::queue& q) { return self_owned(q, 3).view(); });
   m.def("drop_owners", &drop_owners, "queue"_a, "owner"_a, "count"_a);
-  m.def("copied", [](owned_view<const_row> x, const counter& c) {
+  m.def("copied", [](owned_view<const_row> x) {
     sycl::queue queue = x.queue();
     usm_array<row> made(queue, x.view().extents());
+    const ordered_section work(queue, x, made);
     queue.copy(x.view().data_handle(), made.data(), x.view().size());
-    return owned_view<const_row>(std::move(made), std::move(x), c.alive);
+    return owned_view<const_row>(std::move(made));
   });
   m.def("copied_behind", &copied_behind, "queue"_a, "x"_a, "depends"_a = events(),
         "in_section"_a = true);

@@ -103,14 +103,14 @@ void scale_all(sycl::queue& queue, float factor, const std::vector<vector_argume
 }
 
 struct field {
-  pybind11::object values;  // a DLPackTensor, which remembers who was given the memory
+  pybind11::object values;  // a DLPackTensor, which knows the queues that consumers name
 
   explicit field(vector_argument x) : values(pybind11::cast(std::move(x))) {}
   field(const sycl::queue& queue, int size)
       : field(usm_dlpack::usm_array<vector>(queue, Kokkos::dextents<int, 1>(size))) {}
 
   void scale(float factor) const {
-    const auto x = pybind11::cast<vector_argument>(values);  // behind whoever was given it
+    const auto x = pybind11::cast<vector_argument>(values);  // waits for these queues
     const long size = x.view().extent(0);
     scales.launch(x.queue(), "scale_float", size, x, factor, size);
   }

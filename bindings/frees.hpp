@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frees memory after the work of queues. All USM of this package and of extensions is freed
+// here.
+#pragma once
+
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <functional>
+#include <vector>
+
+namespace usm_dlpack::python {
+
+/// Something to free once queues have done their present work.
+struct pending_free {
+  std::vector<sycl::queue> queues;
+  std::function<void()> free;  ///< called without the GIL; throws nothing
+};
+
+/// Waits for the queues without the GIL, and frees.
+///
+/// A thread that has the GIL but runs no Python code only drops an object, as dpctl's host
+/// tasks do. A host task that waited here would wait for itself, so it leaves this to
+/// `free_finished`.
+///
+/// Nothing is freed in a child of fork(), where memory and work belong to the parent; nor when
+/// the interpreter is ending, because the work may wait for Python code that does not run any
+/// more; nor if waiting fails, or a queue records a graph, because a kernel may still use the
+/// memory. Then the queues leak as well, because destroying one may wait.
+void free_after_work(pending_free pending) noexcept;
+
+/// Frees what host tasks left, if its work is done. Never waits. Called by allocations, imports
+/// and exports. @pre the GIL is held
+void free_finished() noexcept;
+
+}  // namespace usm_dlpack::python

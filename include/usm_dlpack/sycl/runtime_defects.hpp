@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Defects of the SYCL runtime and of its drivers that this library avoids, each with the
+// version that has it and the test that shows it. When a newer runtime passes that test without
+// the workaround, delete the workaround.
+#pragma once
+
+#include <usm_dlpack/core/error.hpp>
+#include <usm_dlpack/sycl/config.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace usm_dlpack::detail {
+
+/// Whether a queue records its commands in a graph, and does not run them. The query takes
+/// nanoseconds.
+inline bool is_recording(const sycl::queue& queue) {
+  return queue.ext_oneapi_get_state() ==
+         sycl::ext::oneapi::experimental::queue_state::recording;
+}
+
+/// Refuses a queue that records a graph, before anything is submitted to it. A barrier on it
+/// would become a node of the graph, and its event would never complete. An executing queue
+/// that is ordered behind it would silently begin to record (DPC++ 2026.2;
+/// test_graph_recording.py).
+/// @throws conversion_error `runtime_error`
+inline void check_executing(const sycl::queue& queue) {
+  if (is_recording(queue)) {
+    refuse(errc::runtime_error, "queue", "a queue that runs its work",
+           "one that records a graph",
+           "do this before the recording begins or after it ends");
+  }
+}
+
+/// Keeps the 64 out-of-order queues of OpenCL alive whose barriers are the newest. The CPU
+/// driver hangs if the last handle of such a queue is dropped while its thread still leaves
+/// the queue's last command, although its event is complete (intel-opencl-rt 2026.2;
+/// test_hangs.py, "dropped at once"). `queue::wait` would wait for that thread, but see
+/// `pending_work`.
+inline void keep_for_a_while(const sycl::queue& queue) {
+  static auto& mutex = *new std::mutex;  // never destroyed: threads may outlive the statics
+  static auto& newest = *new std::array<std::optional<sycl::queue>, 64>;
+  static std::size_t next = 0;
+  std::optional<sycl::queue> oldest = queue;  // destroyed after the lock
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (std::find(newest.begin(), newest.end(), oldest) == newest.end()) {
+    newest[next].swap(oldest);
+    next = (next + 1) % newest.size();
+  }
+}
+
+/// Submits a barrier. @pre the queue runs its work
+inline sycl::event submit_barrier(sycl::queue queue) {
+  if (!queue.is_in_order() && queue.get_backend() == sycl::backend::opencl) {
+    keep_for_a_while(queue);
+  }
+  return queue.ext_oneapi_submit_barrier();
+}
+
+inline sycl::info::event_command_status status_of(const sycl::event& command) {
+  return command.get_info<sycl::info::event::command_execution_status>();
+}
+
+/// Whether a command has ended, by completing or by an error.
+inline bool has_ended(const sycl::event& command) {
+  using sycl::info::event_command_status;
+  const event_command_status status = status_of(command);
+  return status != event_command_status::submitted && status != event_command_status::running;
+}
+
+/// The commands that a queue has when this object is made. Waits for these, while other threads
+/// submit to the queue and wait for it.
+///
+/// Plain `queue::wait` fails on OpenCL in two ways (test_hangs.py). While it waits for a command
+/// behind a host task, it holds a lock of the runtime that every submission needs. dpctl submits
+/// with the GIL held, and its host tasks need the GIL, so all wait for each other (DPC++ 2026.2).
+/// And `clFinish` of the CPU driver crashes if several threads call it for one out-of-order queue
+/// (intel-opencl-rt 2026.2). `event::wait` may return too early if the command is behind a host
+/// task (DPC++ 2026.2). Therefore:
+/// - in order, and no host task before: waits for the last command, which is as fast as
+///   `queue::wait`, because the waiting thread runs the work;
+/// - otherwise: polls a barrier.
+///
+/// On other backends the status of an event may not change until somebody waits. There this
+/// waits by `queue::wait`.
+class pending_work {
+ public:
+  /// Queries the queue once.
+  /// @throws conversion_error `runtime_error` for a queue that records a graph; sycl::exception
+  explicit pending_work(const sycl::queue& queue)
+      : queue_(queue), is_polled_(queue.get_backend() == sycl::backend::opencl) {
+    check_executing(queue_);
+    if (is_polled_) {
+      last_ = queue_.is_in_order() ? queue_.ext_oneapi_get_last_event()
+                                   : std::optional(submit_barrier(queue_));
+    }
+  }
+
+  /// Whether the work is complete. Never waits.
+  bool is_done() const {
+    return is_polled_ ? !last_ || status_of(*last_) == sycl::info::event_command_status::complete
+                      : queue_.ext_oneapi_empty();
+  }
+  /// Whether the work is complete or has failed. Never waits.
+  bool has_ended() const {
+    return is_polled_ ? !last_ || detail::has_ended(*last_) : queue_.ext_oneapi_empty();
+  }
+
+  /// Waits for the work. @throws sycl::exception of work that failed
+  void wait() {
+    if (!is_polled_) {
+      queue_.wait();
+    } else if (last_ && queue_.is_in_order() && last_->get_wait_list().empty()) {
+      last_->wait();
+    } else if (last_) {
+      poll(queue_.is_in_order() ? submit_barrier(queue_) : *last_);
+    }
+  }
+
+  /// An event after the work. Never waits.
+  sycl::event event() {
+    return is_polled_ && !queue_.is_in_order() ? *last_ : submit_barrier(queue_);
+  }
+
+ private:
+  static void poll(sycl::event last) {
+    using clock = std::chrono::steady_clock;
+    const auto begin = clock::now();
+    while (!detail::has_ended(last)) {
+      const clock::duration spent = clock::now() - begin;
+      if (spent < std::chrono::microseconds(100)) {  // which the shortest sleep takes
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(
+            std::min<clock::duration>(spent / 16, std::chrono::milliseconds(1)));
+      }
+    }
+    if (status_of(last) != sycl::info::event_command_status::complete) {
+      last.wait();  // throws the error
+    }
+  }
+
+  sycl::queue queue_;
+  bool is_polled_;
+  std::optional<sycl::event> last_;  ///< the last command, or a barrier; only if polled
+};
+
+/// Orders later work of `consumer` behind the work of `producer`. Waits only if `consumer` is
+/// out of order and `producer` has a host task: `queue::memcpy` on it would overtake a barrier
+/// behind the host task (DPC++ 2026.2; test_streams.py).
+/// @pre both are of one context, and run their work
+inline void order_by_event(pending_work& producer, sycl::queue consumer) {
+  sycl::event last = producer.event();
+  if (consumer.is_in_order()) {
+    // `ext_oneapi_submit_barrier({last})` would block behind a host task (DPC++ 2026.2).
+    consumer.submit([&](sycl::handler& handler) {
+      handler.depends_on(last);
+      handler.ext_oneapi_barrier();
+    });
+  } else if (last.get_wait_list().empty()) {
+    keep_for_a_while(consumer);
+    consumer.ext_oneapi_submit_barrier({last});
+  } else {
+    producer.wait();
+  }
+}
+
+}  // namespace usm_dlpack::detail
