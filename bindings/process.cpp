@@ -11,7 +11,6 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
-#include <stdexcept>
 
 namespace usm_dlpack::python {
 namespace {
@@ -71,6 +70,10 @@ state_query find_state_query() noexcept {
 // The exit handler's wait for the threads that are inside. Never destroyed.
 auto& leaving_guard = *new std::mutex;
 auto& last_has_left = *new std::condition_variable;
+bool nobody_waits_for_leaving = false;
+
+/// The number of `inside_module` objects of this thread.
+thread_local int calls_inside = 0;
 
 }  // namespace
 
@@ -98,18 +101,33 @@ interpreter_gate::~interpreter_gate() {
 void interpreter_gate::close() {
   closer_ = std::this_thread::get_id();
   closed_ = true;
-  const nb::gil_scoped_release unlocked;
-  std::unique_lock<std::mutex> lock(leaving_guard);
-  last_has_left.wait_for(lock, std::chrono::seconds(10), [] { return inside_ <= 0; });
+  {
+    const nb::gil_scoped_release unlocked;
+    std::unique_lock<std::mutex> lock(leaving_guard);
+    last_has_left.wait_for(lock, std::chrono::seconds(10), [] { return inside_ <= 0; });
+  }
+  const std::lock_guard<std::mutex> lock(leaving_guard);
+  nobody_waits_for_leaving = true;
+  last_has_left.notify_all();
 }
 
-inside_module::inside_module() {
-  if (!gate_.open()) {
-    throw std::runtime_error(
-        "process: expected one whose Python goes on, found one that ends; join this thread before "
-        "the main thread ends");
+inside_module::inside_module() noexcept {
+  if (++calls_inside > 1) {
+    return;
+  }
+  gate_.emplace();
+  if (!gate_->open()) {
+    gate_.reset();
+    {
+      const without_gil unlocked;  // does not come back if the interpreter finishes
+      std::unique_lock<std::mutex> lock(leaving_guard);
+      last_has_left.wait(lock, [] { return nobody_waits_for_leaving; });
+    }
+    gate_.emplace();
   }
 }
+
+inside_module::~inside_module() { --calls_inside; }
 
 bool has_gil() noexcept {
   static const state_query current = find_state_query();

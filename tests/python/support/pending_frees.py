@@ -11,16 +11,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from c_exchange_api import ExchangeAPI
 from capsules import NEWEST, ForeignTensor, OldArray, call_deleter, content_of
-from dpctl.memory import MemoryUSMDevice, as_usm_memory
+from dpctl.memory import as_usm_memory
 from memory_sources import UNPOOLED, new_queue
 from pending_work import PendingFill, is_complete
 from usm_dlpack import ConversionError, DLPackTensor, empty, from_dlpack, validate
-from usm_dlpack import to_dlpack_tensor as export
 
 HERE = (14, 0)
 api = ExchangeAPI(DLPackTensor)
@@ -55,27 +55,13 @@ def said(x: Any, queue: Any) -> Any:
     return array
 
 
-def follow(queue: Any) -> None:
-    api.borrow(export(MemoryUSMDevice(48, queue=queue), queue=queue))
-
-
-def allocated(queue: Any = None) -> Any:
-    """Return memory of the C exchange API for a queue, or for the stream as it is."""
-    if queue is not None:
-        follow(queue)
+def allocated() -> Any:
+    """Return memory of the C exchange API."""
     return api.allocate(foreign_at(4096).tensor)
 
 
-def moved(managed: Any, queue: Any) -> Any:
-    """Return a managed tensor after whose making the stream moves to another queue."""
-    follow(queue)
-    assert api.stream(0)
-    return managed
-
-
 def lent(x: Any) -> Any:
-    """Return a tensor without a queue after it was lent."""
-    assert x.sycl_queue is None
+    """Return a tensor after it was lent."""
     api.borrow(x)
     return x
 
@@ -112,27 +98,23 @@ COPIES: dict[str, Callable[[Any, Any], list[Any]]] = {
     "array that says the queue": lambda queue, other: [from_dlpack(said(copy_to(HERE), queue))],
     "cycle": lambda queue, other: [in_a_cycle(copy_to(queue))],
 }  # fmt: skip
-# Of these some work on the package's own stream, and some on that of a tensor.
-OF_THE_PACKAGE = ("lent", "allocated", "allocated, with the GIL", "allocated, taken")
+# For the stream of the C exchange API.
 LENT: dict[str, Callable[[Any, Any], list[Any]]] = {
-    "lent": lambda queue, other: [lent(copy_to(HERE))],
+    "lent": lambda queue, other: [lent(copy_to(other))],
     "allocated": lambda queue, other: [allocated()],
     "allocated, with the GIL": lambda queue, other: [allocated()],
     "allocated, taken": lambda queue, other: [allocated()],
-    "allocated for the stream of a tensor": lambda queue, other: [allocated(queue)],
-    "allocated before": lambda queue, other: [moved(allocated(), queue)],
-    "exported before": lambda queue, other: [moved(api.export(copy_to(other)), queue)],
+    "exported": lambda queue, other: [api.export(copy_to(other))],
 }
 DELETERS = {"allocated, with the GIL": delete_with_the_gil, "allocated, taken": api.take}
 
 
-def array_of(kept: Any) -> Any:
+def address_of(kept: Any) -> Any:
     if isinstance(kept, DLPackTensor):
-        return kept
+        return kept.data
     if isinstance(kept, list):
-        return kept[0]
-    managed = kept if isinstance(kept, ctypes.Structure) else content_of(kept)
-    return from_dlpack(OldArray(foreign_at(managed.dl_tensor.data).capsule()))
+        return kept[0].data
+    return (kept if isinstance(kept, ctypes.Structure) else content_of(kept)).dl_tensor.data
 
 
 def let_go(name: str, held: list[Any]) -> None:
@@ -147,14 +129,14 @@ def let_go(name: str, held: list[Any]) -> None:
 def go(name: str, in_order: bool, host_task: bool) -> None:
     """Let go of the memory, in a thread with a stream of its own, and require that it waited."""
     queue, other = new_queue(in_order=in_order), new_queue()
-    if name in OF_THE_PACKAGE:
+    if name in LENT:
         queue = api.queue()
     held = (COPIES | LENT)[name](queue, other)
-    x = array_of(held[0])
-    pending = PendingFill(queue, behind_host_task=host_task, into=as_usm_memory(x))
+    address = address_of(held[0])
+    described = {"data": (address, False), "shape": (zeros.nbytes,), "typestr": "|u1", "version": 1}
+    memory = SimpleNamespace(__sycl_usm_array_interface__=described | {"syclobj": queue})
+    pending = PendingFill(queue, behind_host_task=host_task, into=as_usm_memory(memory))
     pending.memory = None
-    address = x.data
-    del x
     seen = []
 
     def let_it_go_on() -> None:
