@@ -203,13 +203,15 @@ offer ask(PyObject* object, const requirements& wanted, proved_tensor& out) noex
   return status == 0 ? answer : offer::failed;
 }
 
-/// The list of an array that `ask` gave; null if its memory is not of this package.
-std::shared_ptr<queue_list> list_of(const proved_tensor& array) {
-  const nb::handle owner(std::get<detail::python_object>(array.owner).get());
-  if (PyCapsule_CheckExact(owner.ptr()) != 0 && PyCapsule_GetName(owner.ptr()) != nullptr) {
-    return list_behind(read_capsule(owner));
+/// The list of the owner of an array that `ask` gave: a DLPackTensor, or a capsule of one. Null
+/// if its memory is not of this package.
+std::shared_ptr<queue_list> list_of(nb::handle owner) {
+  if (is_tensor(owner)) {
+    return nb::inst_ptr<tensor>(owner)->queues();
   }
-  return list_behind(array.owner);
+  const bool is_named =
+      PyCapsule_CheckExact(owner.ptr()) != 0 && PyCapsule_GetName(owner.ptr()) != nullptr;
+  return is_named ? list_behind(read_capsule(owner)) : nullptr;
 }
 
 std::exception_ptr wait_for_array(const proved_tensor& array, bool own) noexcept {
@@ -218,7 +220,7 @@ std::exception_ptr wait_for_array(const proved_tensor& array, bool own) noexcept
       return nullptr;
     }
     const auto left_out = own ? std::nullopt : array.queue;
-    if (const auto list = list_of(array)) {
+    if (const auto list = list_of(std::get<detail::python_object>(array.owner).get())) {
       list->wait(left_out, true);
     } else if (own && array.queue && !detail::is_recording(*array.queue)) {
       wait_for(*array.queue);
@@ -239,8 +241,8 @@ const sycl::queue* queue_on(std::int32_t device_id) noexcept {
   return found;
 }
 
-PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue& queue,
-                            const requirements& wanted) noexcept {
+PyObject* make_known_tensor(DLManagedTensorVersioned* managed, PyObject* owner,
+                            const sycl::queue& queue, const requirements& wanted) noexcept {
   PyObject* made = nullptr;
   guarded([&] {
     managed_tensor owned(managed);
@@ -248,7 +250,9 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed, const sycl::queue
     check_process();
     proved_tensor proved = prove(std::move(owned), queue);
     detail::check_kind(proved.proof, wanted);
-    made = make_tensor(std::move(proved)).release().ptr();
+    const bool has_list = owner != nullptr && is_tensor(owner);
+    auto list = has_list ? nb::inst_ptr<tensor>(owner)->queues() : nullptr;
+    made = make_tensor(std::move(proved), std::move(list)).release().ptr();
   });
   return made;
 }

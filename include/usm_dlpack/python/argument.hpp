@@ -261,6 +261,15 @@ bool take_any(PyObject* object, const Note& note, const Use& use) {
   return true;
 }
 
+/// The Python object that owns the memory of a managed tensor of this module, borrowed; null for
+/// another owner.
+inline PyObject* python_owner_of(const DLManagedTensorVersioned& managed) noexcept {
+  using block = managed_block<DLManagedTensorVersioned, python_owner>;
+  return managed.deleter == &block::destroy
+             ? static_cast<const block*>(managed.manager_ctx)->owner.get()
+             : nullptr;
+}
+
 /// Makes a proved DLPackTensor.
 /// @param wanted the USM kinds that the result's type may have
 template <class Owned>
@@ -271,8 +280,9 @@ python_object make_tensor(Owned result, const requirements& wanted) {
            "one that was moved from or released", "return it before that");
   }
   const sycl::queue& queue = result.queue();
+  PyObject* const owner = python_owner_of(*result.managed());
   return checked(package_interface::get().make_tensor(std::move(result).release().release(),
-                                                      queue, wanted));
+                                                      owner, queue, wanted));
 }
 
 // The results of functions: null with the Python error set if they are refused.

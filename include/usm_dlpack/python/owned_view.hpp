@@ -38,6 +38,9 @@ class python_owner {
   template <class Object, std::enable_if_t<detail::is_python_object<Object>, int> = 0>
   explicit python_owner(const Object& object) : python_owner(object.ptr()) {}
 
+  /// The object, borrowed.
+  PyObject* get() const noexcept { return object_.get(); }
+
  private:
   struct drop {
     void operator()(PyObject* object) const noexcept {

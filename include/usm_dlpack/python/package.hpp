@@ -48,8 +48,10 @@ struct package_interface {
   /// life of the process. Null if it fails.
   const sycl::queue* (*queue_on)(std::int32_t device_id) noexcept;
   /// Makes a proved DLPackTensor with a queue. Takes the managed tensor also if it fails.
-  PyObject* (*make_tensor)(DLManagedTensorVersioned* managed, const sycl::queue& queue,
-                           const requirements& wanted) noexcept;
+  /// @param owner the Python object that owns the memory, or null. If it is a DLPackTensor,
+  ///        the new one shares its list of queues.
+  PyObject* (*make_tensor)(DLManagedTensorVersioned* managed, PyObject* owner,
+                           const sycl::queue& queue, const requirements& wanted) noexcept;
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;

@@ -29,7 +29,7 @@ inline bool is_recording(const sycl::queue& queue) {
 /// Refuses a queue that records a graph, before anything is submitted to it. A barrier on it
 /// would become a node of the graph, and its event would never complete. An executing queue
 /// that is ordered behind it would silently begin to record (DPC++ 2026.2;
-/// test_graph_recording.py).
+/// test_graphs.py).
 /// @throws conversion_error `runtime_error`
 inline void check_executing(const sycl::queue& queue) {
   if (is_recording(queue)) {
@@ -42,7 +42,7 @@ inline void check_executing(const sycl::queue& queue) {
 /// Keeps the 64 out-of-order queues of OpenCL alive whose barriers are the newest. The CPU
 /// driver hangs if the last handle of such a queue is dropped while its thread still leaves
 /// the queue's last command, although its event is complete (intel-opencl-rt 2026.2;
-/// test_hangs.py, "dropped at once"). `queue::wait` would wait for that thread, but see
+/// test_progress.py, "right after its work"). `queue::wait` would wait for that thread, but see
 /// `pending_work`.
 inline void keep_for_a_while(const sycl::queue& queue) {
   static auto& mutex = *new std::mutex;  // never destroyed: threads may outlive the statics
@@ -78,15 +78,17 @@ inline bool has_ended(const sycl::event& command) {
 /// The commands that a queue has when this object is made. Waits for these, while other threads
 /// submit to the queue and wait for it.
 ///
-/// Plain `queue::wait` fails on OpenCL in two ways (test_hangs.py). While it waits for a command
-/// behind a host task, it holds a lock of the runtime that every submission needs. dpctl submits
-/// with the GIL held, and its host tasks need the GIL, so all wait for each other (DPC++ 2026.2).
-/// And `clFinish` of the CPU driver crashes if several threads call it for one out-of-order queue
-/// (intel-opencl-rt 2026.2). `event::wait` may return too early if the command is behind a host
-/// task (DPC++ 2026.2). Therefore:
-/// - in order, and no host task before: waits for the last command, which is as fast as
-///   `queue::wait`, because the waiting thread runs the work;
-/// - otherwise: polls a barrier.
+/// On OpenCL this polls, because each function that waits fails (test_progress.py):
+/// - `queue::wait`, while it waits for a command behind a host task, holds a lock of the runtime
+///   that every submission needs. dpctl submits with the GIL held, and its host tasks need the
+///   GIL, so all wait for each other (DPC++ 2026.2).
+/// - `clFinish` of the CPU driver crashes if several threads call it for one out-of-order queue
+///   (intel-opencl-rt 2026.2).
+/// - A thread in `clWaitForEvents` takes a place in the CPU driver's arena of threads. If a host
+///   task then waits for a command of an out-of-order queue, as dpctl's do, the driver runs that
+///   wait on a thread that works on that queue, which waits for itself (intel-opencl-rt 2026.2).
+/// - `event::wait` may return too early if the command is behind a host task (DPC++ 2026.2). So
+///   may the status of such a command, but not that of a barrier.
 ///
 /// On other backends the status of an event may not change until somebody waits. There this
 /// waits by `queue::wait`.
@@ -117,10 +119,9 @@ class pending_work {
   void wait() {
     if (!is_polled_) {
       queue_.wait();
-    } else if (last_ && queue_.is_in_order() && last_->get_wait_list().empty()) {
-      last_->wait();
     } else if (last_) {
-      poll(queue_.is_in_order() ? submit_barrier(queue_) : *last_);
+      const bool is_behind_host_task = queue_.is_in_order() && !last_->get_wait_list().empty();
+      poll(is_behind_host_task ? submit_barrier(queue_) : *last_);
     }
   }
 

@@ -151,6 +151,22 @@ struct self_owned {
   }
 };
 
+/// A queue that records a graph until it is told to end.
+struct recording {
+  sycl::queue queue;
+  sycl::ext::oneapi::experimental::command_graph<> graph;
+
+  explicit recording(const sycl::queue& of)
+      : queue(of), graph(of.get_context(), of.get_device()) {
+    graph.begin_recording(queue);
+  }
+  void end() { graph.end_recording(queue); }
+  void replay() {
+    auto executable = graph.finalize();
+    queue.ext_oneapi_graph(executable).wait();
+  }
+};
+
 /// Lets two threads without the GIL drop what a Python object owns or keeps, each `count`
 /// times in every way.
 void drop_owners(sycl::queue& queue, nb::object owner, int count) {
@@ -511,6 +527,10 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("empty_result_at_null", [](sycl::queue& q) {
     return owned_view(device_mdspan<row>(nullptr, extents(0)), q, 0);
   });
+  nb::class_<recording>(m, "Recording")
+      .def(nb::init<const sycl::queue&>())
+      .def("end", &recording::end)
+      .def("replay", &recording::replay, nb::call_guard<nb::gil_scoped_release>());
   nb::class_<self_owned>(m, "SelfOwned", nb::is_weak_referenceable())
       .def(nb::init<const sycl::queue&, int>())
       .def_prop_ro("values", &self_owned::view)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of an extension while a queue records a graph, on OpenCL."""
+
+from collections.abc import Callable
+from typing import Any
+
+import extension_under_test
+import numpy as np
+import pytest
+from c_exchange_api import ExchangeAPI
+from capsules import dpctl_queue
+from memory_sources import new_queue
+from refusals import refused
+from usm_dlpack import DLPackTensor, from_dlpack
+
+EXT = extension_under_test.load()
+api = ExchangeAPI(DLPackTensor)
+
+
+def ones(queue: Any) -> DLPackTensor:
+    return from_dlpack(np.ones(12, np.float32), device=queue)
+
+
+@pytest.fixture(params=[True, False], ids=["in order", "out of order"])
+def queue(request: pytest.FixtureRequest) -> Any:
+    made = new_queue(in_order=request.param)
+    EXT.axpy(1.0, ones(made), ones(made))  # builds the kernels
+    return made
+
+
+# With a queue that records, x and y of ones; and the values of y after each of two replays.
+FUNCTIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], tuple[float, float]]] = {
+    "a plain view": (lambda queue, x, y: EXT.fill_after(queue, y), (3.0, 3.0)),
+    "an owned view in a section": (
+        lambda queue, x, y: EXT.copy_into_behind(queue, x, y),
+        (2.0, 2.0),
+    ),
+    "a launch": (lambda queue, x, y: EXT.axpy(2.0, x, y), (5.0, 9.0)),
+}
+
+
+@pytest.mark.parametrize("where", ["same", "other"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_recorded_once_and_replayed_on_opencl(name, where, queue):
+    function, expected = FUNCTIONS[name]
+    of_arguments = queue if where == "same" or name == "a launch" else new_queue()
+    x, y = ones(of_arguments), ones(of_arguments)
+    x.copy_from(np.full(12, 2, np.float32))
+    recording = EXT.Recording(queue)
+    function(queue, x, y)
+    recording.end()
+    assert y.numpy().tolist() == [1.0] * 12
+    for value in expected:
+        recording.replay()
+        assert y.numpy().tolist() == [value] * 12
+
+
+WAITING: dict[str, Callable[[DLPackTensor], Any]] = {
+    "numpy": lambda x: x.numpy(),
+    "wait": lambda x: x.wait(),
+    "export without a stream": lambda x: x.__dlpack__(),
+    "the array interface": lambda x: x.__sycl_usm_array_interface__,
+    "copy": lambda x: from_dlpack(x, copy=True),
+    "copy_from": lambda x: x.copy_from(np.zeros(12, np.float32)),
+    "stream": lambda x: x.__dlpack__(stream=new_queue(in_order=True)),
+    "device": lambda x: from_dlpack(x, device=new_queue()),
+    "the C exchange API": lambda x: api.export(x),
+}
+
+
+@pytest.mark.parametrize("way", WAITING)
+def test_nothing_waits_for_a_queue_that_records_and_no_queue_follows_it_on_opencl(way, queue):
+    x = ones(queue)
+    recording = EXT.Recording(queue)
+    with refused("runtime_error", "queue", found="one that records a graph"):
+        WAITING[way](x)
+    recording.end()
+    assert x.numpy().tolist() == [1.0] * 12
+
+
+def test_a_queue_that_records_follows_no_other_on_opencl(queue):
+    x = ones(dpctl_queue())
+    recording = EXT.Recording(queue)
+    with refused("runtime_error", "queue", found="one that records a graph"):
+        x.__dlpack__(stream=queue)
+    recording.end()
+    assert x.__dlpack__(stream=queue) is not None
+
+
+def test_a_tensor_goes_while_its_queue_records_on_opencl(queue):
+    x = ones(queue)
+    recording = EXT.Recording(queue)
+    del x  # its memory is not freed
+    recording.end()
