@@ -90,8 +90,8 @@ struct strided_bytes {
   std::int64_t item;  ///< bytes of an element
 };
 
-/// The dimensions that have strides: those of extents above 1. Such as are compact in both places
-/// are joined, at last to longer elements.
+/// The dimensions that have strides: those of extents above 1. Such as are compact in both
+/// places are joined, at last to longer elements.
 strided_bytes join_dimensions(strided_bytes all) {
   strided_bytes joined{{}, all.item};
   for (const auto& next : all.dimensions) {
@@ -116,8 +116,8 @@ strided_bytes join_dimensions(strided_bytes all) {
   return joined;
 }
 
-/// Copies the elements of the dimensions from `r` on. @tparam Item bytes of one, or 0 if that is
-/// known only at run time
+/// Copies the elements of the dimensions from `r` on. @tparam Item bytes of one, or 0 if that
+/// is known only at run time
 template <std::int64_t Item>
 void copy_dimensions(const strided_bytes& all, std::size_t r, const unsigned char* from,
                      unsigned char* to) {
@@ -334,8 +334,8 @@ void write_whole(const unsigned char* values, const proved_tensor& to) {
   copy_bytes(queue_for(to), bytes, reinterpret_cast<void*>(to.structure().lowest), nbytes);
 }
 
-/// Writes a tensor with gaps in device USM: by a copy for each run, because others may write to
-/// the gaps meanwhile. A byte that packed elements share with others is read before.
+/// Writes a tensor with gaps in device USM: by a copy for each run, because others may write
+/// to the gaps meanwhile. A byte that packed elements share with others is read before.
 void write_runs(const unsigned char* values, const proved_tensor& to) {
   constexpr int most_pending = 1024;
   auto* span = reinterpret_cast<unsigned char*>(to.structure().lowest);
@@ -406,17 +406,10 @@ tensor_copy describe_copy(const proved_tensor& source, copy_memory memory, DLDev
   return made;
 }
 
-/// Whether a root device is known to reach the memory of another one. On OpenCL it is not
-/// asked, because the query would end the process (DPC++ 2026.2).
+/// Whether a root device is known to reach the memory of another one.
 bool are_peers(std::int32_t device_id, std::int32_t other) {
-  try {
-    sycl::device device = root_device(device_id);
-    return device.get_backend() != sycl::backend::opencl &&
-           default_context(device_id) == default_context(other) &&
-           device.ext_oneapi_can_access_peer(root_device(other));
-  } catch (const sycl::exception&) {  // the backend does not know
-    return false;
-  }
+  return default_context(device_id) == default_context(other) &&
+         detail::can_access_peer(root_device(device_id), root_device(other));
 }
 
 /// Whether one memcpy of the destination's queue can copy the source. A driver need not
@@ -507,8 +500,8 @@ void write_to_usm(const proved_tensor& from, const proved_tensor& to) {
                           !share_bytes(from.structure(), to.structure()) &&
                           one_copy_reaches(from, to.proof.device_id());
     if (is_block) {
-      copy_bytes(queue_for(to), bytes_of(from),
-                 reinterpret_cast<void*>(to.structure().lowest), to.structure().nbytes);
+      copy_bytes(queue_for(to), bytes_of(from), reinterpret_cast<void*>(to.structure().lowest),
+                 to.structure().nbytes);
       return;
     }
     const copy_memory staged = allocate_host(layout_of_copy(to, true).nbytes);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies of tensors, in USM or in host memory. The caller waits for the work on the tensors
-// before. A copy is complete when it is returned. Its elements do not overlap: positive strides are kept if
-// the elements neither overlap nor have gaps; otherwise the copy is compact in C order.
+// before. A copy is complete when it is returned. Its elements do not overlap: positive
+// strides are kept if the elements neither overlap nor have gaps; otherwise the copy is
+// compact in C order.
 #pragma once
 
 #include "queues.hpp"

@@ -12,16 +12,17 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Gives a tensor to a consumer, whose stream is the package's queue: orders that behind the work
-/// on the tensor, without waiting. It is in order: a consumer with two commands that depend on
-/// each other would get wrong values from a queue that is not.
+/// Gives a tensor to a consumer, whose stream is the package's queue: orders that behind the
+/// work on the tensor, without waiting. It is in order: a consumer with two commands that
+/// depend on each other would get wrong values from a queue that is not.
 void lend(const tensor& source) {
   for (const sycl::queue& queue : source.queues()->queues()) {
     if (queue.get_context() != source.proof().context()) {
-      detail::refuse(errc::request_unsupported, "sycl_queue",
-                     "queues of the memory's context, because the C exchange API does not wait",
-                     "one of another context",
-                     "use __dlpack__(), which waits, or a queue made from the device alone");
+      detail::refuse(
+          errc::request_unsupported, "sycl_queue",
+          "queues of the memory's context, because the C exchange API does not wait",
+          "one of another context",
+          "use __dlpack__(), which waits, or a queue made from the device alone");
     }
   }
   hand_over(source, package_queue(source.proof().device_id()));

@@ -203,8 +203,8 @@ offer ask(PyObject* object, const requirements& wanted, proved_tensor& out) noex
   return status == 0 ? answer : offer::failed;
 }
 
-/// The list of the owner of an array that `ask` gave: a DLPackTensor, or a capsule of one. Null
-/// if its memory is not of this package.
+/// The list of the owner of an array that `ask` gave: a DLPackTensor, or a capsule of one.
+/// Null if its memory is not of this package.
 std::shared_ptr<queue_list> list_of(nb::handle owner) {
   if (is_tensor(owner)) {
     return nb::inst_ptr<tensor>(owner)->queues();

@@ -71,7 +71,8 @@ struct left_by_host_tasks {
     work_before_batch = std::move(work);
   }
 };
-auto& of_host_tasks = *new left_by_host_tasks;  // never destroyed: threads may outlive the statics
+auto& of_host_tasks =
+    *new left_by_host_tasks;  // never destroyed: threads may outlive the statics
 
 /// Whether this thread has the GIL, and no Python code of its own that dropped something.
 bool only_drops() noexcept { return has_gil() && PyEval_GetGlobals() == nullptr; }

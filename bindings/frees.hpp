@@ -29,8 +29,8 @@ struct pending_free {
 /// memory. Then the queues leak as well, because destroying one may wait.
 void free_after_work(pending_free pending) noexcept;
 
-/// Frees what host tasks left, if its work is done. Never waits. Called by allocations, imports
-/// and exports. @pre the GIL is held
+/// Frees what host tasks left, if its work is done. Never waits. Called by allocations,
+/// imports and exports. @pre the GIL is held
 void free_finished() noexcept;
 
 }  // namespace usm_dlpack::python

@@ -55,9 +55,9 @@ class interpreter_gate {
 /// Held while a Python thread runs a function of this module. Any Python code may release the
 /// GIL and ask for it again. If the interpreter finishes meanwhile, Python before 3.14 ends
 /// the thread by unwinding its stack, and noexcept functions abort the process. So the exit
-/// handler waits for the threads that are inside. A thread that comes while it waits is held up
-/// without the GIL until it is done. Usually the interpreter finishes then, and the thread ends
-/// here. If other exit handlers run, they may need the thread, so it goes on.
+/// handler waits for the threads that are inside. A thread that comes while it waits is held
+/// up without the GIL until it is done. Usually the interpreter finishes then, and the thread
+/// ends here. If other exit handlers run, they may need the thread, so it goes on.
 /// @pre the GIL is held
 class inside_module {
  public:

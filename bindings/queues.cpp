@@ -26,8 +26,9 @@ auto& known_devices = *new std::map<std::int32_t, device_queues>;
 /// @pre `devices_guard` is locked
 device_queues& queues_of(std::int32_t device_id) {
   const auto known = known_devices.find(device_id);
-  return known != known_devices.end() ? known->second
-                                : known_devices.try_emplace(device_id, device_id).first->second;
+  return known != known_devices.end()
+             ? known->second
+             : known_devices.try_emplace(device_id, device_id).first->second;
 }
 
 constexpr std::ptrdiff_t most_rows_without_holder = 8;

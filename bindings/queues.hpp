@@ -42,16 +42,16 @@ void hand_over(const sycl::queue& producer, const sycl::queue& consumer);
 /// Holds a row of a `queue_list`. Those for whom the queue was named share it.
 using queue_holder = std::shared_ptr<const sycl::queue>;
 
-/// The queues that work on the memory of tensors of one origin: a tensor, its capsules, what is
-/// imported from them, and our own allocation share a list. A row is a queue that a consumer
-/// named, or that a producer works on. It lives as long as somebody holds it, then until its
-/// work is finished.
+/// The queues that work on the memory of tensors of one origin: a tensor, its capsules, what
+/// is imported from them, and our own allocation share a list. A row is a queue that a
+/// consumer named, or that a producer works on. It lives as long as somebody holds it, then
+/// until its work is finished.
 ///
 /// Tensors that were made separately of the same bytes have separate lists.
 class queue_list {
  public:
-  /// Adds a queue, unless somebody holds a row of it already. If there are more than eight rows
-  /// that nobody holds, `queue` is ordered behind the oldest of them, which goes.
+  /// Adds a queue, unless somebody holds a row of it already. If there are more than eight
+  /// rows that nobody holds, `queue` is ordered behind the oldest of them, which goes.
   /// @throws conversion_error `runtime_error`
   queue_holder add(const sycl::queue& queue);
 

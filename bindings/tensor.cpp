@@ -67,7 +67,8 @@ std::shared_ptr<queue_list> list_behind_managed(const Managed& managed) noexcept
     return of_cuda->get_deleter().queues;
   }
   const auto* exported = find_owner<exported_tensor>(managed);
-  return exported != nullptr ? nb::inst_ptr<tensor>(exported->tensor.get())->queues() : nullptr;
+  return exported != nullptr ? nb::inst_ptr<tensor>(exported->tensor.get())->queues()
+                             : nullptr;
 }
 
 }  // namespace
@@ -82,8 +83,9 @@ std::shared_ptr<queue_list> list_behind(const tensor_owner& owner) noexcept {
       [](const auto& held) -> std::shared_ptr<queue_list> {
         if constexpr (std::is_same_v<decltype(held), const detail::python_object&>) {
           const nb::handle object(held.get());
-          return object.is_valid() && is_tensor(object) ? nb::inst_ptr<tensor>(object)->queues()
-                                                        : nullptr;
+          return object.is_valid() && is_tensor(object)
+                     ? nb::inst_ptr<tensor>(object)->queues()
+                     : nullptr;
         } else {
           return list_behind_managed(*held);
         }
@@ -251,8 +253,8 @@ nb::tuple device_tuple(const tensor& self) {
 }
 
 // `data` is the address of the first element, `offset` is 0, and strides are in elements. A
-// consumer names no queue here, so this waits. The consumer works on the queue in `syclobj`. In
-// place of the package's that is dpctl's, because dpnp refuses to mix queues. If it were a
+// consumer names no queue here, so this waits. The consumer works on the queue in `syclobj`.
+// In place of the package's that is dpctl's, because dpnp refuses to mix queues. If it were a
 // context, dpctl would make a queue that nobody knows.
 nb::object array_interface(nb::handle_t<tensor> object) {
   check_process();
@@ -450,8 +452,7 @@ void register_tensor(guarded_module& module) {
                    nb::sig("def dtype(self) -> numpy.dtype[typing.Any] | str"),
                    "The dtype of NumPy or ml_dtypes, or else DLPack's name of the dtype.")
       .def_prop_ro(
-          "sycl_queue",
-          [](const tensor& self) { return self.queue_object(); },
+          "sycl_queue", [](const tensor& self) { return self.queue_object(); },
           nb::sig("def sycl_queue(self) -> SyclQueue"),
           "The queue of the tensor: the one that was asked for, or its producer's, or this\n"
           "package's in-order queue of the device. `__dlpack__` orders the consumer behind it.")

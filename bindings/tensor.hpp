@@ -24,7 +24,8 @@ using detail::proved_tensor;
 class tensor {
  public:
   /// @param content if it has no queue, the tensor gets the package's
-  /// @param list of the tensor that this one is made of, if any; else that of the owner, or new
+  /// @param list of the tensor that this one is made of, if any; else that of the owner, or
+  /// new
   /// @param producer the queue that a producer works on, if the content has another one
   /// @throws conversion_error as `queue_list::add`
   tensor(proved_tensor content, std::shared_ptr<queue_list> list,

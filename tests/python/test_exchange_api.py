@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from c_exchange_api import DLPackExchangeAPI, ExchangeAPI, SetError, Table, capsule_of
 from capsules import (
-    package_queue,
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
     NEWEST,
@@ -27,6 +26,7 @@ from capsules import (
     dpctl_queue,
     integers,
     new_capsule,
+    package_queue,
 )
 from dpctl.memory import as_usm_memory
 from memory_sources import TypedArray, address_of, allocate, new_queue, owned

@@ -10,7 +10,6 @@ import pytest
 import tvm_ffi
 from c_exchange_api import ExchangeAPI
 from capsules import (
-    package_queue,
     IS_COPIED,
     NEWEST,
     READ_ONLY,
@@ -20,6 +19,7 @@ from capsules import (
     content_of,
     name_of,
     new_capsule,
+    package_queue,
 )
 from memory_sources import TypedArray, address_of, allocate
 from refusals import refused

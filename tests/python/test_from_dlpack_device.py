@@ -11,7 +11,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 from capsules import (
-    package_queue,
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
     NEWEST,
@@ -20,6 +19,7 @@ from capsules import (
     OldArray,
     content_of,
     name_of,
+    package_queue,
 )
 from memory_sources import TypedArray, address_of, allocate, kept, new_queue
 from place_cases import DeviceType, sub_device
@@ -34,9 +34,7 @@ def test_a_place_brings_a_host_array_there_and_leaves_usm(in_order, queue):
     device = HERE if in_order is None else new_queue(in_order=in_order)
     made = from_dlpack(np.arange(12, dtype=np.float32).reshape(3, 4), device=device)
     assert (made.device, made.usm_type, made.shape) == (HERE, "device", (3, 4))
-    assert made.sycl_queue == (
-        device if isinstance(device, dpctl.SyclQueue) else package_queue()
-    )
+    assert made.sycl_queue == (device if isinstance(device, dpctl.SyclQueue) else package_queue())
     assert np.array_equal(made.numpy(), np.arange(12).reshape(3, 4))
     tensor = to_dlpack_tensor(allocate("shared", 48, queue), shape=(4, 3), dtype="f4")
     for x, copy in ((tensor, False), (OldArray(tensor.__dlpack__()), None)):

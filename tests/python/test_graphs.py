@@ -32,7 +32,7 @@ def queue(request: pytest.FixtureRequest) -> Any:
 FUNCTIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], tuple[float, float]]] = {
     "a plain view": (lambda queue, x, y: EXT.fill_after(queue, y), (3.0, 3.0)),
     "an owned view in a section": (
-        lambda queue, x, y: EXT.copy_into_behind(queue, x, y),
+        EXT.copy_into_behind,
         (2.0, 2.0),
     ),
     "a launch": (lambda queue, x, y: EXT.axpy(2.0, x, y), (5.0, 9.0)),
@@ -64,7 +64,7 @@ WAITING: dict[str, Callable[[DLPackTensor], Any]] = {
     "copy_from": lambda x: x.copy_from(np.zeros(12, np.float32)),
     "stream": lambda x: x.__dlpack__(stream=new_queue(in_order=True)),
     "device": lambda x: from_dlpack(x, device=new_queue()),
-    "the C exchange API": lambda x: api.export(x),
+    "the C exchange API": api.export,
 }
 
 

@@ -84,9 +84,7 @@ def test_each_cell_of_the_table_is_what_happens(case, keyword, monkeypatch):
                     assert made == 0
                 elif call in (bring, make_new, describe):
                     assert made.device == HERE
-                    assert made.sycl_queue == (
-                        queue if "queue" in cell else package_queue()
-                    )
+                    assert made.sycl_queue == (queue if "queue" in cell else package_queue())
 
 
 def test_the_page_has_the_table(project_root):

@@ -11,7 +11,6 @@ import dpctl
 import numpy as np
 import pytest
 from capsules import (
-    package_queue,
     IS_COPIED,
     NEWEST,
     ForeignArray,
@@ -19,6 +18,7 @@ from capsules import (
     OldArray,
     dpctl_queue,
     new_capsule,
+    package_queue,
 )
 from memory_sources import TypedArray, address_of, new_queue
 from pending_work import COUNT, VALUES, answer_behind, check_order

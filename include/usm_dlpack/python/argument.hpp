@@ -261,8 +261,8 @@ bool take_any(PyObject* object, const Note& note, const Use& use) {
   return true;
 }
 
-/// The Python object that owns the memory of a managed tensor of this module, borrowed; null for
-/// another owner.
+/// The Python object that owns the memory of a managed tensor of this module, borrowed; null
+/// for another owner.
 inline PyObject* python_owner_of(const DLManagedTensorVersioned& managed) noexcept {
   using block = managed_block<DLManagedTensorVersioned, python_owner>;
   return managed.deleter == &block::destroy

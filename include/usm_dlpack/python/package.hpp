@@ -42,7 +42,8 @@ struct package_interface {
   ///        is `other_type`, of which only `described`, `flags` and `owner` are set
   offer (*ask)(PyObject* array, const requirements& wanted, proved_tensor& out) noexcept;
   /// Waits for the work on an array that `ask` gave: of its own queue only if `own`, of the
-  /// other queues that use its memory, and of dpctl's. Returns what the runtime threw, or null.
+  /// other queues that use its memory, and of dpctl's. Returns what the runtime threw, or
+  /// null.
   std::exception_ptr (*wait_for_array)(const proved_tensor& array, bool own) noexcept;
   /// The package's in-order queue on a root device, for arrays without a queue; kept for the
   /// life of the process. Null if it fails.

@@ -52,9 +52,9 @@ decltype(auto) memory_of_argument(const Argument& argument) {
 ///     usm_dlpack::ordered_section work(queue, x, out);
 ///
 /// The constructor checks the queue as `check_queue` does. It waits for the other queues that
-/// arguments know; in a Python extension for dpctl's queue of the device, where dpnp works; and
-/// for the section's queue, if it is out of order. The destructor waits for the section's queue.
-/// To read a result before the section ends, call `wait`.
+/// arguments know; in a Python extension for dpctl's queue of the device, where dpnp works;
+/// and for the section's queue, if it is out of order. The destructor waits for the section's
+/// queue. To read a result before the section ends, call `wait`.
 ///
 /// A plain view knows no queue: its work must have finished, as it has for a parameter of a
 /// Python function. One section at a time: two that are open on two queues over one array are

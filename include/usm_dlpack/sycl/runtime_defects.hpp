@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Defects of the SYCL runtime and of its drivers that this library avoids, each with the
-// version that has it and the test that shows it. When a newer runtime passes that test without
-// the workaround, delete the workaround.
+// version that has it and the test that shows it. When a newer runtime passes that test
+// without the workaround, delete the workaround.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -34,16 +34,15 @@ inline bool is_recording(const sycl::queue& queue) {
 inline void check_executing(const sycl::queue& queue) {
   if (is_recording(queue)) {
     refuse(errc::runtime_error, "queue", "a queue that runs its work",
-           "one that records a graph",
-           "do this before the recording begins or after it ends");
+           "one that records a graph", "do this before the recording begins or after it ends");
   }
 }
 
 /// Keeps the 64 out-of-order queues of OpenCL alive whose barriers are the newest. The CPU
 /// driver hangs if the last handle of such a queue is dropped while its thread still leaves
 /// the queue's last command, although its event is complete (intel-opencl-rt 2026.2;
-/// test_progress.py, "right after its work"). `queue::wait` would wait for that thread, but see
-/// `pending_work`.
+/// test_progress.py, "right after its work"). `queue::wait` would wait for that thread, but
+/// see `pending_work`.
 inline void keep_for_a_while(const sycl::queue& queue) {
   static auto& mutex = *new std::mutex;  // never destroyed: threads may outlive the statics
   static auto& newest = *new std::array<std::optional<sycl::queue>, 64>;
@@ -75,19 +74,24 @@ inline bool has_ended(const sycl::event& command) {
   return status != event_command_status::submitted && status != event_command_status::running;
 }
 
-/// The commands that a queue has when this object is made. Waits for these, while other threads
-/// submit to the queue and wait for it.
+/// The commands that a queue has when this object is made. Waits for these, while other
+/// threads submit to the queue and wait for it.
 ///
 /// On OpenCL this polls, because each function that waits fails (test_progress.py):
-/// - `queue::wait`, while it waits for a command behind a host task, holds a lock of the runtime
+/// - `queue::wait`, while it waits for a command behind a host task, holds a lock of the
+/// runtime
 ///   that every submission needs. dpctl submits with the GIL held, and its host tasks need the
 ///   GIL, so all wait for each other (DPC++ 2026.2).
-/// - `clFinish` of the CPU driver crashes if several threads call it for one out-of-order queue
+/// - `clFinish` of the CPU driver crashes if several threads call it for one out-of-order
+/// queue
 ///   (intel-opencl-rt 2026.2).
-/// - A thread in `clWaitForEvents` takes a place in the CPU driver's arena of threads. If a host
-///   task then waits for a command of an out-of-order queue, as dpctl's do, the driver runs that
-///   wait on a thread that works on that queue, which waits for itself (intel-opencl-rt 2026.2).
-/// - `event::wait` may return too early if the command is behind a host task (DPC++ 2026.2). So
+/// - A thread in `clWaitForEvents` takes a place in the CPU driver's arena of threads. If a
+/// host
+///   task then waits for a command of an out-of-order queue, as dpctl's do, the driver runs
+///   that wait on a thread that works on that queue, which waits for itself (intel-opencl-rt
+///   2026.2).
+/// - `event::wait` may return too early if the command is behind a host task (DPC++ 2026.2).
+/// So
 ///   may the status of such a command, but not that of a barrier.
 ///
 /// On other backends the status of an event may not change until somebody waits. There this
@@ -95,7 +99,8 @@ inline bool has_ended(const sycl::event& command) {
 class pending_work {
  public:
   /// Queries the queue once.
-  /// @throws conversion_error `runtime_error` for a queue that records a graph; sycl::exception
+  /// @throws conversion_error `runtime_error` for a queue that records a graph;
+  /// sycl::exception
   explicit pending_work(const sycl::queue& queue)
       : queue_(queue), is_polled_(queue.get_backend() == sycl::backend::opencl) {
     check_executing(queue_);
@@ -107,8 +112,9 @@ class pending_work {
 
   /// Whether the work is complete. Never waits.
   bool is_done() const {
-    return is_polled_ ? !last_ || status_of(*last_) == sycl::info::event_command_status::complete
-                      : queue_.ext_oneapi_empty();
+    return is_polled_
+               ? !last_ || status_of(*last_) == sycl::info::event_command_status::complete
+               : queue_.ext_oneapi_empty();
   }
   /// Whether the work is complete or has failed. Never waits.
   bool has_ended() const {
@@ -170,6 +176,17 @@ inline void order_by_event(pending_work& producer, sycl::queue consumer) {
     consumer.ext_oneapi_submit_barrier({last});
   } else {
     producer.wait();
+  }
+}
+
+/// Whether a device is known to reach the memory of another one. On OpenCL the query would end the
+/// process (DPC++ 2026.2; test_devices.py on PoCL).
+inline bool can_access_peer(sycl::device device, const sycl::device& other) {
+  try {
+    return device.get_backend() != sycl::backend::opencl &&
+           device.ext_oneapi_can_access_peer(other);
+  } catch (const sycl::exception&) {  // the backend does not know
+    return false;
   }
 }
 

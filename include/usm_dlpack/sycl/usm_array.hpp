@@ -116,9 +116,7 @@ struct usm_free {
   usm_free(const sycl::queue& of, void* begin) : queue(of), base(begin) {}
   usm_free(const usm_free&) = default;  // and no move: a moved-from array keeps its queue
   usm_free& operator=(const usm_free&) = default;
-  void operator()(void*) const noexcept {
-    queue_functions_now().free(queue, base);
-  }
+  void operator()(void*) const noexcept { queue_functions_now().free(queue, base); }
 };
 /// Owns one USM allocation of a queue's device and context. Null after a move.
 using usm_block = std::unique_ptr<void, usm_free>;

@@ -175,8 +175,8 @@ TEST(Concurrency, FourThreadsWaitForOneQueueThatHasWork) {
 TEST(Concurrency, OutOfOrderQueuesAreDroppedAtOnceAfterAWait) {
   static float source[16];
   for (int i = 0; i < 3000; ++i) {
-    sycl::queue queue = queue_on(0, i % 2 == 0 ? sycl::property_list{}
-                                               : sycl::property::queue::in_order());
+    sycl::queue queue =
+        queue_on(0, i % 2 == 0 ? sycl::property_list{} : sycl::property::queue::in_order());
     const usm_memory memory(alloc::device, sizeof source, queue_on());
     queue.memcpy(memory.at(), source, sizeof source);
     detail::pending_work(queue).wait();

@@ -157,7 +157,9 @@ TEST(OrderedSection, AQueueIsRefusedAsByCheckQueue) {
 struct failing_waits {
   failing_waits() {
     static constexpr detail::queue_functions failing{
-        [](const sycl::queue&) { throw sycl::exception(make_error_code(sycl::errc::runtime)); },
+        [](const sycl::queue&) {
+          throw sycl::exception(make_error_code(sycl::errc::runtime));
+        },
         detail::plain_queue_functions.wait_for_default, detail::plain_queue_functions.free};
     detail::current_queue_functions = &failing;
   }
