@@ -15,7 +15,7 @@ import dpctl
 import numpy as np
 from capsules import ForeignArray, ForeignTensor
 from dpctl import memory
-from memory_sources import Carrier, TypedArray
+from memory_sources import Carrier
 from usm_dlpack import DLPackTensor, to_dlpack_tensor
 
 KEYWORDS = (
@@ -79,11 +79,6 @@ def torch_module() -> Any:
     return SimpleNamespace(empty=lambda _, device: TorchTensor(device.type))
 
 
-def without_queue(queue: Any) -> DLPackTensor:
-    owner = memory.MemoryUSMDevice(16, queue=queue)
-    return to_dlpack_tensor(TypedArray(owner, syclobj=queue.sycl_context))
-
-
 def sub_device(queue: Any) -> Any:
     return queue.sycl_device.create_sub_devices(partition=1)[1]
 
@@ -123,13 +118,9 @@ CASES = (
         ),
     ),
     Case(
-        "array that knows no queue, such as PyTorch's, or a `DLPackTensor` without `sycl_queue`",
+        "array that knows no queue, such as PyTorch's",
         NAMES_A_DEVICE,
-        (
-            without_queue,
-            lambda queue: ForeignArray(ForeignTensor(0)),
-            lambda queue: TorchTensor("xpu"),
-        ),
+        (lambda queue: ForeignArray(ForeignTensor(0)), lambda queue: TorchTensor("xpu")),
     ),
     Case("`torch.device` of an Intel GPU", NAMES_A_DEVICE, (lambda queue: TorchDevice("xpu"),)),
     Case(
