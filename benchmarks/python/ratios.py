@@ -62,9 +62,7 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
     take = partial(from_dlpack, ours)
     take_theirs = partial(peer.from_dlpack, theirs)
     idle = dpctl.SyclQueue(root_device(0), property="in_order")
-    # Nobody was given the memory of the first; that of the other is given again and again.
     alone, plain = (from_dlpack(host, device=(14, 0)) for _ in range(2))
-    assert plain.sycl_queue is None
     foreign = OnlyDLPack(plain)
     export = partial(alone.__dlpack__, stream=-1, max_version=(1, 3))
     export_again, export_in_order, export_out_of_order, export_theirs, export_host = (
@@ -74,11 +72,11 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
     return [
         ("`__dlpack__(stream=-1)` of a tensor, which waits for nobody / of the peer's array",
          1 / 15, export, export_theirs),
-        ("of a tensor that waits for dpctl's idle queue / of the peer's array", None,
+        ("`__dlpack__()` of a tensor on the package's queue / of the peer's array", None,
          export_again, export_theirs),
-        ("of a tensor that waits for its idle in-order queue / of the peer's array", None,
+        ("of a tensor on an idle in-order queue / of the peer's array", None,
          export_in_order, export_theirs),
-        ("of a tensor that waits for its idle out-of-order queue / of the peer's array", None,
+        ("of a tensor on an idle out-of-order queue / of the peer's array", None,
          export_out_of_order, export_theirs),
         ("`__dlpack__(stream=-1)` of a tensor / of a NumPy array", None, export, export_host),
         ("`from_dlpack` of a tensor / the peer's of its own array", 1 / 40, take, take_theirs),
@@ -111,20 +109,77 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
          matrix.export, partial(matrix.query, 1)),
         ("C++: `validate(tensor)` / SYCL's queries of the first and of the last element", 1,
          matrix.validate, partial(matrix.query, 2)),
+        *waits(idle), *many(memory), *transposed(peer),
+        ("`sycl_queue` of a tensor / of the peer's array", 3,
+         partial(getattr, ours, "sycl_queue"), partial(getattr, theirs, "sycl_queue")),
+        ("`sycl_device` of a tensor / of the peer's array", 3,
+         partial(getattr, ours, "sycl_device"), partial(getattr, theirs, "sycl_device")),
     ]  # fmt: skip
+
+
+Comparison = tuple[str, "float | None", Call, Call]
+
+
+def waits(queue: Any) -> list[Comparison]:
+    """Compare `wait` with that of a queue, idle and behind a copy."""
+    source, target = (dpctl.memory.MemoryUSMDevice(1 << 16, queue=queue) for _ in range(2))
+    x = to_dlpack_tensor(target, queue=queue)
+
+    def copy(wait: Call) -> None:
+        queue.memcpy_async(target, source, 1 << 16)
+        wait()
+
+    return [
+        ("`wait` of a tensor on an idle in-order queue / dpctl's of the queue", None,
+         x.wait, queue.wait),
+        ("a copy of 64 KiB, and `wait` of the tensor / dpctl's of the queue", 2,
+         partial(copy, x.wait), partial(copy, queue.wait)),
+    ]  # fmt: skip
+
+
+def many(memory: Any) -> list[Comparison]:
+    """Compare calls beside many tensors and queues with the same calls beside none."""
+    x, y = (from_dlpack(np.zeros(16, np.uint8), device=(14, 0)) for _ in range(2))
+    of_same_bytes = [to_dlpack_tensor(memory) for _ in range(10_000)]
+    for _ in range(1000):
+        y.__dlpack__(stream=dpctl.SyclQueue(root_device(0), property="in_order"))
+    return [
+        ("`wait` beside 10,000 tensors of the same bytes / beside none", 2,
+         of_same_bytes[0].wait, x.wait),
+        ("`wait` of a tensor that was given to 1,000 queues / to none", 2, y.wait, x.wait),
+    ]  # fmt: skip
+
+
+def transposed(peer: Any) -> list[Comparison]:
+    """Compare writes to transposed matrices."""
+    rows: list[Comparison] = []
+    for n in (64, 512, 1024):
+        values = np.ones((n, n), np.float32)
+        ours = to_dlpack_tensor(from_dlpack(values, device=(14, 0)), shape=(n, n), strides=(1, n))
+        theirs = peer.zeros((n, n), dtype="float32")
+
+        def assign(to: Any = theirs, values: Any = values) -> None:
+            to.T[...] = peer.asarray(values)
+            to.sycl_queue.wait()
+
+        rows.append(
+            (f"`copy_from` of a NumPy array, transposed, {n}² / the peer's assignment", 3,
+             partial(ours.copy_from, values), assign)
+        )  # fmt: skip
+    return rows
 
 
 def fastest(calls: list[Call]) -> list[float]:
     """Return the time that each call takes in its fastest of many rounds."""
     spent = [float("inf")] * len(calls)
-    repeat = range(100)
-    for _ in range(400):
+    for turn in range(400):
         for number, call in enumerate(calls):
+            repeat = 100 if turn and spent[number] < 2e-5 else 1
             call()
             start = time.perf_counter()
-            for _ in repeat:
+            for _ in range(repeat):
                 call()
-            spent[number] = min(spent[number], time.perf_counter() - start)
+            spent[number] = min(spent[number], (time.perf_counter() - start) / repeat)
     return spent
 
 
