@@ -4,6 +4,7 @@
 #pragma once
 
 #include "places.hpp"
+#include "queues.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -21,7 +22,11 @@ Class& add_memory_properties(Class& made) {
           "usm_type", [](const self& x) { return to_string(x.proof().usm_type()); },
           "\"host\", \"device\" or \"shared\"; \"unknown\" for an empty tensor in no allocation.")
       .def_prop_ro(
-          "sycl_device", [](const self& x) { return to_dpctl(x.proof().device()); },
+          "sycl_device",
+          [](const self& x) {
+            check_process();
+            return dpctl_device_object(x.proof().device_id(), x.proof().device());
+          },
           nb::sig("def sycl_device(self) -> SyclDevice"),
           "The device that the memory was allocated on.")
       .def_prop_ro(

@@ -11,12 +11,15 @@ namespace {
 /// What is kept of a root device.
 struct device_queues {
   explicit device_queues(std::int32_t device_id)
-      : own(default_context(device_id), root_device(device_id),
+      : device(root_device(device_id)),
+        own(default_context(device_id), device,
             sycl::property_list{sycl::property::queue::in_order()}) {}
 
+  sycl::device device;
   sycl::queue own;
-  nb::object dpctl_object;
+  nb::object dpctl_object;  ///< dpctl's queue
   std::optional<sycl::queue> dpctl;
+  nb::object device_object;
 };
 
 std::mutex devices_guard;
@@ -70,6 +73,23 @@ nb::object dpctl_queue_object(std::int32_t device_id) {
     kept.dpctl = queue;
   }
   return kept.dpctl_object;
+}
+
+nb::object dpctl_device_object(std::int32_t device_id, const sycl::device& device) {
+  {
+    const std::lock_guard<std::mutex> lock(devices_guard);
+    const device_queues& kept = queues_of(device_id);
+    if (kept.device == device && kept.device_object.is_valid()) {
+      return kept.device_object;
+    }
+  }
+  nb::object made = to_dpctl(device);  // may let other threads run
+  const std::lock_guard<std::mutex> lock(devices_guard);
+  device_queues& kept = queues_of(device_id);
+  if (kept.device == device) {
+    kept.device_object = made;
+  }
+  return made;
 }
 
 void wait_for(const sycl::queue& queue) {

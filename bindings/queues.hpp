@@ -28,6 +28,11 @@ const sycl::queue& dpctl_queue(std::int32_t device_id);
 /// The same, as the `dpctl.SyclQueue` that dpctl has. @pre the GIL is held
 nb::object dpctl_queue_object(std::int32_t device_id);
 
+/// A device as a `dpctl.SyclDevice`. That of a root device is made once. @pre the GIL is held
+/// @param device_id of its root device
+/// @throws conversion_error as `root_device`
+nb::object dpctl_device_object(std::int32_t device_id, const sycl::device& device);
+
 /// Waits for a queue's present work.
 /// @throws conversion_error `runtime_error`, also for a queue that records a graph
 void wait_for(const sycl::queue& queue);

@@ -179,8 +179,8 @@ inline void order_by_event(pending_work& producer, sycl::queue consumer) {
   }
 }
 
-/// Whether a device is known to reach the memory of another one. On OpenCL the query would end the
-/// process (DPC++ 2026.2; test_devices.py on PoCL).
+/// Whether a device is known to reach the memory of another one. On OpenCL the query would end
+/// the process (DPC++ 2026.2; test_devices.py on PoCL).
 inline bool can_access_peer(sycl::device device, const sycl::device& other) {
   try {
     return device.get_backend() != sycl::backend::opencl &&
