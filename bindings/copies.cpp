@@ -68,17 +68,11 @@ copy_layout layout_of_copy(const proved_tensor& source, bool c_order = false) {
   return {nbytes, reordered || !spanned.unique || nbytes < spanned.nbytes || negative};
 }
 
-/// The queue for copies from and to a tensor: its own, if that knows the memory.
-sycl::queue queue_for(const proved_tensor& tensor) {
-  return tensor.queue && tensor.queue->get_context() == tensor.proof.context()
-             ? *tensor.queue
-             : package_queue(tensor.proof.device_id());
-}
-
-/// Copies bytes, and waits for it. @pre the GIL is not held
-void copy_bytes(sycl::queue queue, const void* from, void* to, std::uint64_t nbytes) {
-  queue.memcpy(to, from, nbytes);
-  detail::pending_work(queue).wait();
+/// Copies bytes, and waits for it. dpctl's queue is out of order, so the copy waits for no
+/// other work. @pre the GIL is not held
+void copy_bytes(std::int32_t device_id, const void* from, void* to, std::uint64_t nbytes) {
+  sycl::queue queue = dpctl_queue(device_id);
+  detail::wait_for_command(queue.memcpy(to, from, nbytes));
 }
 
 /// Elements of whole bytes, with two places for each. Strides are in bytes.
@@ -152,7 +146,7 @@ void rearrange(const strided_bytes& elements, const unsigned char* from, unsigne
 
 /// Copies elements from device USM to host memory, in pieces of at most 64 MiB, gaps included.
 /// @param from, to the first element
-void fetch(sycl::queue& queue, const strided_bytes& elements, const unsigned char* from,
+void fetch(std::int32_t device_id, const strided_bytes& elements, const unsigned char* from,
            unsigned char* to) {
   constexpr std::int64_t most = 64 << 20;
   std::int64_t before = 0, length = elements.item;
@@ -173,13 +167,13 @@ void fetch(sycl::queue& queue, const strided_bytes& elements, const unsigned cha
     auto& [extent, from_stride, to_stride] = part.dimensions[longest];
     const std::int64_t half = extent / 2, rest = extent - half;
     extent = half;
-    fetch(queue, part, from, to);
+    fetch(device_id, part, from, to);
     extent = rest;
-    fetch(queue, part, from + half * from_stride, to + half * to_stride);
+    fetch(device_id, part, from + half * from_stride, to + half * to_stride);
     return;
   }
   const copy_memory staged = allocate_host(static_cast<std::uint64_t>(length));
-  copy_bytes(queue, from + before, staged.get(), static_cast<std::uint64_t>(length));
+  copy_bytes(device_id, from + before, staged.get(), static_cast<std::uint64_t>(length));
   rearrange(elements, static_cast<const unsigned char*>(staged.get()) - before, to);
 }
 
@@ -303,7 +297,7 @@ void copy_span(const proved_tensor& source, void* to) {
   if (source.is_on_host()) {
     std::memcpy(to, bytes_of(source), nbytes);
   } else {
-    copy_bytes(queue_for(source), bytes_of(source), to, nbytes);
+    copy_bytes(source.proof.device_id(), bytes_of(source), to, nbytes);
   }
 }
 
@@ -315,8 +309,7 @@ void compact(const proved_tensor& source, unsigned char* to) {
   } else if (host_reads(source)) {
     gather(source, bytes_of(source), to);
   } else if (has_whole_bytes(source)) {
-    sycl::queue queue = queue_for(source);
-    fetch(queue, elements_of(source, &source, nullptr),
+    fetch(source.proof.device_id(), elements_of(source, &source, nullptr),
           bytes_of(source) + place_of_first(source), to);
   } else {
     const copy_memory staged = allocate_host(source.structure().nbytes);
@@ -331,13 +324,14 @@ void write_whole(const unsigned char* values, const proved_tensor& to) {
   const copy_memory staged = allocate_host(nbytes);
   auto* bytes = static_cast<unsigned char*>(staged.get());
   scatter(values, to, bytes);
-  copy_bytes(queue_for(to), bytes, reinterpret_cast<void*>(to.structure().lowest), nbytes);
+  copy_bytes(to.proof.device_id(), bytes, reinterpret_cast<void*>(to.structure().lowest),
+             nbytes);
 }
 
 /// Writes a tensor with gaps in device USM: by a copy for each run, because others may write
 /// to the gaps meanwhile. A byte that packed elements share with others is read before.
 void write_runs(const unsigned char* values, const proved_tensor& to) {
-  constexpr int most_pending = 1024;
+  constexpr std::size_t most_pending = 1024;
   auto* span = reinterpret_cast<unsigned char*>(to.structure().lowest);
   const bool whole = has_whole_bytes(to);
   const copy_memory staged = whole ? copy_memory() : allocate_host(to.structure().nbytes);
@@ -346,17 +340,22 @@ void write_runs(const unsigned char* values, const proved_tensor& to) {
     copy_span(to, packed);
     scatter(values, to, packed);
   }
-  sycl::queue queue = queue_for(to);
-  int pending = 0;
+  sycl::queue queue = dpctl_queue(to.proof.device_id());
+  std::vector<sycl::event> pending;
+  const auto wait = [&] {
+    std::for_each(pending.begin(), pending.end(), &detail::wait_for_command);
+    pending.clear();
+  };
   for_each_run(to, [&](std::int64_t from_bit, std::int64_t to_bit, std::int64_t bits) {
     const std::int64_t first = to_bit / 8, end = (to_bit + bits + 7) / 8;
-    queue.memcpy(span + first, whole ? values + from_bit / 8 : packed + first,
-                 static_cast<std::size_t>(end - first));
-    if (++pending % most_pending == 0) {
-      detail::pending_work(queue).wait();
+    pending.push_back(queue.memcpy(span + first,
+                                   whole ? values + from_bit / 8 : packed + first,
+                                   static_cast<std::size_t>(end - first)));
+    if (pending.size() == most_pending) {
+      wait();
     }
   });
-  detail::pending_work(queue).wait();
+  wait();
 }
 
 /// Writes compact elements in row-major order to USM. @pre the GIL is not held
@@ -430,21 +429,15 @@ bool is_c_contiguous(const proved_tensor& tensor) {
 void copy_free::operator()(void* address) noexcept {
   if (!context) {
     std::free(address);
-    return;
-  }
-  try {
-    free_after_work({queues->queues(), [address, of = *context]() noexcept {
-                       try {
-                         sycl::free(address, of);
-                       } catch (const sycl::exception&) {
-                         // The runtime is shutting down, and frees the memory itself.
-                       }
-                     }});
-  } catch (const std::bad_alloc&) {  // leaks
+  } else if (!process_is_forked()) {
+    free_usm_after_work(queues->queues(), address, *context);
   }
 }
 
 void queue_wait::operator()(detail::tensor_owner* owner) noexcept {
+  if (process_is_forked()) {
+    return;
+  }
   try {
     free_after_work({queues->queues(), [owner]() noexcept {
                        const nb::gil_scoped_acquire held;
@@ -462,7 +455,7 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
   }
   const sycl::device device = root_device(device_id);
   free_finished();
-  copy_memory memory(nullptr, {context, std::make_shared<queue_list>()});
+  copy_memory memory(nullptr, {context, std::make_shared<queue_list>(), nullptr});
   memory.reset(detail::ask_runtime(
       field, [&] { return sycl::malloc(nbytes == 0 ? 1 : nbytes, device, context, kind); }));
   return memory;
@@ -500,8 +493,8 @@ void write_to_usm(const proved_tensor& from, const proved_tensor& to) {
                           !share_bytes(from.structure(), to.structure()) &&
                           one_copy_reaches(from, to.proof.device_id());
     if (is_block) {
-      copy_bytes(queue_for(to), bytes_of(from), reinterpret_cast<void*>(to.structure().lowest),
-                 to.structure().nbytes);
+      copy_bytes(to.proof.device_id(), bytes_of(from),
+                 reinterpret_cast<void*>(to.structure().lowest), to.structure().nbytes);
       return;
     }
     const copy_memory staged = allocate_host(layout_of_copy(to, true).nbytes);
@@ -535,11 +528,8 @@ tensor_copy copy_to_usm(const proved_tensor& source, std::int32_t device_id,
     const copy_memory staged = direct ? copy_memory() : copy_to_host(source, c_order).memory;
     const void* from = direct ? bytes_of(source) : staged.get();
     const without_gil unlocked;
-    detail::ask_runtime("data", [&] {
-      const bool is_near = !source.is_on_host() && source.proof.device_id() == device_id;
-      copy_bytes(is_near ? queue_for(source) : package_queue(device_id), from, memory.get(),
-                 layout.nbytes);
-    });
+    detail::ask_runtime("data",
+                        [&] { copy_bytes(device_id, from, memory.get(), layout.nbytes); });
   }
   return describe_copy(source, std::move(memory), {kDLOneAPI, device_id},
                        layout.compact || c_order);

@@ -24,6 +24,7 @@ bool is_c_contiguous(const proved_tensor& tensor);
 struct copy_free {
   std::optional<sycl::context> context;  ///< of USM; none of host memory
   std::shared_ptr<queue_list> queues;    ///< that use the USM; null for host memory
+  queue_holder consumer;                 ///< of the queue that a consumer of a copy named
 
   void operator()(void* address) noexcept;
 };

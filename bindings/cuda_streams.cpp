@@ -155,6 +155,10 @@ class cuda_device_streams {
     if (work.is_done()) {
       return;
     }
+    if (producer.get_context() != context_) {
+      work.wait();
+      return;
+    }
     const sycl::event done = work.event();
     // A barrier that waits for a host task has no native event yet, and `get_native` crashes
     // (DPC++ 2026.2).

@@ -144,7 +144,8 @@ nb::object export_copy(const tensor& source, const export_place& to, bool versio
       to.is_host() ? copy_to_host(source.get(), false)
                    : copy_to_usm(source.get(), to.device_id, source.proof().usm_type(), false);
   if (consumer) {
-    made.memory.get_deleter().queues->add(*consumer);
+    copy_free& of_copy = made.memory.get_deleter();
+    of_copy.consumer = of_copy.queues->add(*consumer);
   }
   made.described.device = to.device;
   return finish(made.described, versioned, made.flags, std::move(made.memory));

@@ -124,7 +124,8 @@ managed_tensor allocate_like(const DLTensor& prototype) {
   check_process();
   DLTensor wanted = prototype;
   copy_memory memory = allocate_usm(wanted, subbyte::packed, sycl::usm::alloc::device);
-  memory.get_deleter().queues->add(package_queue(wanted.device.device_id));
+  copy_free& of_memory = memory.get_deleter();
+  of_memory.consumer = of_memory.queues->add(package_queue(wanted.device.device_id));
   return to_managed_tensor(wanted, std::move(memory));
 }
 

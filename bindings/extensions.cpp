@@ -88,10 +88,11 @@ struct borrowed_capsule {
   nb::object capsule;
   capsule_content content;
 };
+constexpr const char* borrowed_name = "usm_dlpack.borrowed_capsule";
 
 void give_back(PyObject* holder) noexcept {
   const nb::error_scope keep;
-  auto* held = static_cast<borrowed_capsule*>(PyCapsule_GetPointer(holder, nullptr));
+  auto* held = static_cast<borrowed_capsule*>(PyCapsule_GetPointer(holder, borrowed_name));
   mark_capsule(held->capsule, held->content, capsule_state::fresh);
   delete held;
 }
@@ -106,7 +107,7 @@ nb::object keeper_of(nb::object& capsule, const capsule_content& content) {
   }
 #endif
   auto made = std::make_unique<borrowed_capsule>(borrowed_capsule{capsule, content});
-  nb::object holder = checked(PyCapsule_New(made.get(), nullptr, &give_back));
+  nb::object holder = checked(PyCapsule_New(made.get(), borrowed_name, &give_back));
   made.release();
   mark_capsule(capsule, content, capsule_state::consumed);
   return holder;
@@ -209,9 +210,11 @@ std::shared_ptr<queue_list> list_of(nb::handle owner) {
   if (is_tensor(owner)) {
     return nb::inst_ptr<tensor>(owner)->queues();
   }
-  const bool is_named =
-      PyCapsule_CheckExact(owner.ptr()) != 0 && PyCapsule_GetName(owner.ptr()) != nullptr;
-  return is_named ? list_behind(read_capsule(owner)) : nullptr;
+  if (PyCapsule_IsValid(owner.ptr(), borrowed_name) != 0) {
+    const void* borrowed = PyCapsule_GetPointer(owner.ptr(), borrowed_name);
+    return list_behind(static_cast<const borrowed_capsule*>(borrowed)->content);
+  }
+  return PyCapsule_CheckExact(owner.ptr()) != 0 ? list_behind(read_capsule(owner)) : nullptr;
 }
 
 std::exception_ptr wait_for_array(const proved_tensor& array, bool own) noexcept {
@@ -222,7 +225,8 @@ std::exception_ptr wait_for_array(const proved_tensor& array, bool own) noexcept
     const auto left_out = own ? std::nullopt : array.queue;
     if (const auto list = list_of(std::get<detail::python_object>(array.owner).get())) {
       list->wait(left_out, true);
-    } else if (own && array.queue && !detail::is_recording(*array.queue)) {
+    }
+    if (own && array.queue && !detail::is_recording(*array.queue)) {
       wait_for(*array.queue);
     }
     wait_for(dpctl_queue(array.proof.device_id()));
@@ -258,28 +262,12 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed, PyObject* owner,
 }
 
 void free_array(const sycl::queue& queue, void* address) noexcept {
-  try {
-    free_after_work({{queue}, [address, context = queue.get_context()]() noexcept {
-                       try {
-                         sycl::free(address, context);
-                       } catch (const sycl::exception&) {  // as for our own memory
-                       }
-                     }});
-  } catch (const std::bad_alloc&) {  // leaks
-  }
-}
-
-/// Waits as `wait_for`, and throws the runtime's own exceptions.
-void wait_unlocked(const sycl::queue& queue) {
-  check_process();
-  detail::pending_work work(queue);
-  if (!work.is_done()) {
-    run_unlocked([&] { work.wait(); });
-  }
+  free_usm_after_work({queue}, address, queue.get_context());
 }
 
 std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
   try {
+    check_process();
     wait_unlocked(queue);
     return nullptr;
   } catch (...) {
@@ -289,6 +277,7 @@ std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
 
 std::exception_ptr wait_for_default(const sycl::queue& queue) noexcept {
   try {
+    check_process();
     wait_unlocked(dpctl_queue(device_id(queue.get_device())));
     return nullptr;
   } catch (...) {

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iterator>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -15,61 +15,93 @@
 namespace usm_dlpack::python {
 namespace {
 
+/// Work that must end before something is freed; shared by all that a sweep finds for a queue.
+using shared_work = std::shared_ptr<detail::pending_work>;
+
+bool has_ended(const shared_work& work) { return work->has_ended(); }
+
 /// What host tasks left.
 ///
-/// One batch at a time is queried, with one barrier a queue: when thousands of barriers wait
-/// behind held work, their ends nest, and overflow the stack of the OpenCL CPU driver
-/// (intel-opencl-rt 2026.2).
-struct left_by_host_tasks {
-  std::mutex guard;
-  std::atomic<bool> is_empty{true};
-  std::vector<pending_free> arrived;
-  std::vector<pending_free> batch;
-  std::vector<detail::pending_work> work_before_batch;
+/// A queue gets one barrier at a time: when thousands of barriers wait behind held work, their
+/// ends nest, and overflow the stack of the OpenCL CPU driver (intel-opencl-rt 2026.2).
+class left_by_host_tasks {
+ public:
+  bool is_empty() const noexcept { return is_empty_; }
 
   void add(pending_free pending) {
-    const std::lock_guard<std::mutex> lock(guard);
-    arrived.push_back(std::move(pending));
-    is_empty = false;
+    const std::lock_guard<std::mutex> lock(guard_);
+    arrived_.push_back(std::move(pending));
+    is_empty_ = false;
   }
 
-  /// Returns the batch, if its work is done, and makes the next one.
+  /// Returns what can be freed, and begins to query for what has arrived.
   std::vector<pending_free> take_finished() {
+    const std::lock_guard<std::mutex> lock(guard_);
+    queried_.erase(std::remove_if(queried_.begin(), queried_.end(),
+                                  [](const query& known) { return has_ended(known.work); }),
+                   queried_.end());
+    query_for_arrived();
     std::vector<pending_free> finished;
-    const std::lock_guard<std::mutex> lock(guard);
-    if (batch.empty()) {
-      begin_batch();
+    for (auto next = waiting_.begin(); next != waiting_.end();) {
+      if (std::all_of(next->work.begin(), next->work.end(), &has_ended)) {
+        finished.push_back(std::move(next->pending));
+        next = waiting_.erase(next);
+      } else {
+        ++next;
+      }
     }
-    if (std::all_of(work_before_batch.begin(), work_before_batch.end(),
-                    [](const detail::pending_work& work) { return work.has_ended(); })) {
-      finished.swap(batch);
-      work_before_batch.clear();
-    }
-    is_empty = arrived.empty() && batch.empty();
+    is_empty_ = arrived_.empty() && waiting_.empty();
     return finished;
   }
 
  private:
-  void begin_batch() {
-    const auto records = [](const pending_free& pending) {
-      return std::any_of(pending.queues.begin(), pending.queues.end(), &detail::is_recording);
-    };
-    const auto later = std::partition(arrived.begin(), arrived.end(),
-                                      [&](const pending_free& p) { return !records(p); });
-    std::vector<sycl::queue> queues;
-    std::vector<detail::pending_work> work;
-    for (auto pending = arrived.begin(); pending != later; ++pending) {
-      for (const sycl::queue& queue : pending->queues) {
-        if (std::find(queues.begin(), queues.end(), queue) == queues.end()) {
-          queues.push_back(queue);
-          work.emplace_back(queue);
-        }
+  struct query {
+    sycl::queue queue;
+    shared_work work;
+  };
+  struct waiting_free {
+    pending_free pending;
+    std::vector<shared_work> work;
+  };
+
+  /// Leaves for later what has a queue that records a graph, or that was queried before.
+  void query_for_arrived() {
+    std::vector<query> queries;
+    std::vector<pending_free> later;
+    for (pending_free& pending : arrived_) {
+      const auto is_busy = [this](const sycl::queue& queue) {
+        return detail::is_recording(queue) || find(queried_, queue) != nullptr;
+      };
+      if (std::any_of(pending.queues.begin(), pending.queues.end(), is_busy)) {
+        later.push_back(std::move(pending));
+        continue;
       }
+      std::vector<shared_work> work;
+      for (const sycl::queue& queue : pending.queues) {
+        const query* known = find(queries, queue);
+        if (known == nullptr) {
+          queries.push_back({queue, std::make_shared<detail::pending_work>(queue)});
+          known = &queries.back();
+        }
+        work.push_back(known->work);
+      }
+      waiting_.push_back({std::move(pending), std::move(work)});
     }
-    batch.assign(std::make_move_iterator(arrived.begin()), std::make_move_iterator(later));
-    arrived.erase(arrived.begin(), later);
-    work_before_batch = std::move(work);
+    arrived_ = std::move(later);
+    queried_.insert(queried_.end(), queries.begin(), queries.end());
   }
+
+  static const query* find(const std::vector<query>& queries, const sycl::queue& queue) {
+    const auto found = std::find_if(queries.begin(), queries.end(),
+                                    [&](const query& known) { return known.queue == queue; });
+    return found == queries.end() ? nullptr : &*found;
+  }
+
+  std::mutex guard_;
+  std::atomic<bool> is_empty_{true};
+  std::vector<pending_free> arrived_;
+  std::vector<waiting_free> waiting_;
+  std::vector<query> queried_;
 };
 auto& of_host_tasks =
     *new left_by_host_tasks;  // never destroyed: threads may outlive the statics
@@ -80,6 +112,7 @@ bool only_drops() noexcept { return has_gil() && PyEval_GetGlobals() == nullptr;
 }  // namespace
 
 void free_after_work(pending_free pending) noexcept {
+  const interpreter_gate gate;  // the interpreter's end waits for what is freed here
   try {
     if (process_is_forked() || interpreter_gate::is_closed()) {
       new pending_free(std::move(pending));
@@ -99,8 +132,22 @@ void free_after_work(pending_free pending) noexcept {
   }
 }
 
+void free_usm_after_work(std::vector<sycl::queue> queues, void* address,
+                         const sycl::context& context) noexcept {
+  try {
+    free_after_work({std::move(queues), [address, context]() noexcept {
+                       try {
+                         sycl::free(address, context);
+                       } catch (const sycl::exception&) {
+                         // The runtime is shutting down, and frees the memory itself.
+                       }
+                     }});
+  } catch (const std::bad_alloc&) {  // leaks
+  }
+}
+
 void free_finished() noexcept {
-  if (of_host_tasks.is_empty) {
+  if (of_host_tasks.is_empty()) {
     return;
   }
   try {
@@ -113,7 +160,7 @@ void free_finished() noexcept {
         }
       });
     }
-  } catch (...) {  // a queue failed: what belongs to it is tried again
+  } catch (...) {  // tried again by the next call
   }
 }
 

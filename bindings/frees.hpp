@@ -19,9 +19,8 @@ struct pending_free {
 
 /// Waits for the queues without the GIL, and frees.
 ///
-/// A thread that has the GIL but runs no Python code only drops an object, as dpctl's host
-/// tasks do. A host task that waited here would wait for itself, so it leaves this to
-/// `free_finished`.
+/// If the thread has the GIL but runs no Python code, it is a host task of dpctl that drops an
+/// object. A wait there would wait for itself, so the free is left to `free_finished`.
 ///
 /// Nothing is freed in a child of fork(), where memory and work belong to the parent; nor when
 /// the interpreter is ending, because the work may wait for Python code that does not run any
@@ -29,8 +28,12 @@ struct pending_free {
 /// memory. Then the queues leak as well, because destroying one may wait.
 void free_after_work(pending_free pending) noexcept;
 
-/// Frees what host tasks left, if its work is done. Never waits. Called by allocations,
-/// imports and exports. @pre the GIL is held
+/// The same for USM.
+void free_usm_after_work(std::vector<sycl::queue> queues, void* address,
+                         const sycl::context& context) noexcept;
+
+/// Frees what host tasks left, if its work has ended. Never waits. Called by allocations,
+/// imports and exports in USM. @pre the GIL is held
 void free_finished() noexcept;
 
 }  // namespace usm_dlpack::python

@@ -390,7 +390,8 @@ offered_capsule offer_capsule(nb::handle capsule, const import_request& request)
     return ordered_for(request, {nb::borrow(capsule), std::move(queue)});
   }
   ordered_for(request, {});
-  return {nb::borrow(capsule), request.queue};  // of which it may have been told
+  return {nb::borrow(capsule),
+          request.queue};  // the producer may have been given this queue as `stream`
 }
 
 namespace {

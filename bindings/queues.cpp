@@ -34,7 +34,7 @@ device_queues& queues_of(std::int32_t device_id) {
              : known_devices.try_emplace(device_id, device_id).first->second;
 }
 
-constexpr std::ptrdiff_t most_rows_without_holder = 8;
+constexpr std::size_t most_rows_without_holder = 8;
 
 }  // namespace
 
@@ -92,13 +92,15 @@ nb::object dpctl_device_object(std::int32_t device_id, const sycl::device& devic
   return made;
 }
 
+void wait_unlocked(const sycl::queue& queue) {
+  detail::pending_work work(queue);
+  if (!work.is_done()) {
+    run_unlocked([&] { work.wait(); });
+  }
+}
+
 void wait_for(const sycl::queue& queue) {
-  detail::ask_runtime("queue", [&] {
-    detail::pending_work work(queue);
-    if (!work.is_done()) {
-      run_unlocked([&] { work.wait(); });
-    }
-  });
+  detail::ask_runtime("queue", [&] { wait_unlocked(queue); });
 }
 
 void hand_over(const sycl::queue& producer, const sycl::queue& consumer) {
@@ -124,7 +126,7 @@ void hand_over(const sycl::queue& producer, const sycl::queue& consumer) {
 
 queue_holder queue_list::add(const sycl::queue& queue) {
   auto added = std::make_shared<const sycl::queue>(queue);
-  std::optional<sycl::queue> oldest;
+  std::vector<row> alone;
   {
     const std::lock_guard<std::mutex> lock(guard_);
     for (const row& known : rows_) {
@@ -133,18 +135,22 @@ queue_holder queue_list::add(const sycl::queue& queue) {
           return shared;
         }
       }
+      if (known.holder.expired()) {
+        alone.push_back(known);
+      }
     }
     rows_.push_back({queue, added});
-    const auto is_alone = [](const row& known) { return known.holder.expired(); };
-    if (std::count_if(rows_.begin(), rows_.end(), is_alone) > most_rows_without_holder) {
-      const auto first = std::find_if(rows_.begin(), rows_.end(), is_alone);
-      oldest = first->queue;
-      rows_.erase(first);
-    }
   }
-  // Nothing can be ordered with a queue that records, whose work has not begun.
-  if (oldest && !detail::is_recording(*oldest) && !detail::is_recording(queue)) {
-    hand_over(*oldest, queue);
+  for (std::size_t i = 0; i + most_rows_without_holder < alone.size(); ++i) {
+    if (detail::is_recording(alone[i].queue)) {
+      continue;  // its work has not begun
+    }
+    if (detail::is_recording(queue)) {  // no event can order it behind another one
+      wait_for(alone[i].queue);
+    } else {
+      hand_over(alone[i].queue, queue);
+    }
+    forget(alone[i]);
   }
   return added;
 }
@@ -173,6 +179,7 @@ std::vector<sycl::queue> queue_list::queues() const {
 
 void queue_list::hand_over_to(const sycl::queue& consumer) {
   const std::vector<row> rows = rows_now();
+  detail::check_executing(consumer);
   for (const row& known : rows) {
     detail::check_executing(known.queue);
   }

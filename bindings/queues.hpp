@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rule of order: whose work waits for whose. What waits here releases the GIL, after one
-// query with it, because taking it back from a busy thread is slow.
+// The rule of order: which queue waits for which. A wait releases the GIL only if the first
+// query finds pending work, because taking the GIL back from a busy thread is slow.
 #pragma once
 
 #include "process.hpp"
@@ -36,6 +36,8 @@ nb::object dpctl_device_object(std::int32_t device_id, const sycl::device& devic
 /// Waits for a queue's present work.
 /// @throws conversion_error `runtime_error`, also for a queue that records a graph
 void wait_for(const sycl::queue& queue);
+/// The same, but throws the exceptions of the runtime as they are.
+void wait_unlocked(const sycl::queue& queue);
 
 /// Orders later work of `consumer` behind the present work of `producer`. Within one context
 /// this uses an event; if the contexts differ, the host waits. If `consumer` is out of order,
@@ -44,7 +46,7 @@ void wait_for(const sycl::queue& queue);
 ///         submitted then
 void hand_over(const sycl::queue& producer, const sycl::queue& consumer);
 
-/// Holds a row of a `queue_list`. Those for whom the queue was named share it.
+/// Keeps a row of a `queue_list`. All who name the same queue share one holder.
 using queue_holder = std::shared_ptr<const sycl::queue>;
 
 /// The queues that work on the memory of tensors of one origin: a tensor, its capsules, what
@@ -56,7 +58,8 @@ using queue_holder = std::shared_ptr<const sycl::queue>;
 class queue_list {
  public:
   /// Adds a queue, unless somebody holds a row of it already. If there are more than eight
-  /// rows that nobody holds, `queue` is ordered behind the oldest of them, which goes.
+  /// rows that nobody holds, `queue` is ordered behind the oldest ones, and these rows are
+  /// removed.
   /// @throws conversion_error `runtime_error`
   queue_holder add(const sycl::queue& queue);
 
@@ -64,7 +67,8 @@ class queue_list {
   /// @throws conversion_error as `hand_over`, before anything is submitted
   void hand_over_to(const sycl::queue& consumer);
 
-  /// Waits for all rows but those of one queue, and forgets those that nobody held before.
+  /// Waits for all rows, except those of `but`. Then removes the rows that had no holder when
+  /// the wait began.
   /// @param skip_recording whether queues that record a graph are left out, and not refused
   /// @throws conversion_error as `wait_for`
   void wait(const std::optional<sycl::queue>& but = std::nullopt, bool skip_recording = false);

@@ -373,8 +373,10 @@ void wait_for_foreign(const proved_tensor& foreign, const std::shared_ptr<queue_
 }
 
 void hand_over(const tensor& used, const sycl::queue& consumer) {
+  const sycl::queue& of_dpctl = dpctl_queue(used.proof().device_id());
+  detail::check_executing(of_dpctl);
   used.queues()->hand_over_to(consumer);
-  hand_over(dpctl_queue(used.proof().device_id()), consumer);
+  hand_over(of_dpctl, consumer);
 }
 
 proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue) {

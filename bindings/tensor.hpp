@@ -58,9 +58,9 @@ class tensor {
   bool queue_knows_memory() const { return queue().get_context() == proof().context(); }
   /// The queues that use the memory, `queue()` among them; never null.
   const std::shared_ptr<queue_list>& queues() const noexcept { return queues_; }
-  /// The same queue as an object of dpctl, which is made once. @pre the GIL is held
+  /// `queue()` as an object of dpctl, which is made once. @pre the GIL is held
   nb::object queue_object() const;
-  /// Notes that the C exchange API's consumers work on the package's queue.
+  /// Adds the package's queue to the list, for consumers of the C exchange API.
   void lend() const;
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
@@ -71,7 +71,7 @@ class tensor {
     return nb::borrow(python_owner() == nullptr ? self : nb::handle(python_owner()));
   }
   /// Drops the owner; the tensor has no memory then. The destructor and the garbage collector
-  /// call it. Memory of this package is freed after the work of the tensor's queue. In a child
+  /// call it. Memory of this package is freed after the work of its list. In a child
   /// made by fork() nothing is freed, because the memory belongs to the parent.
   void release() noexcept;
 

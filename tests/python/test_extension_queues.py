@@ -8,7 +8,7 @@ from typing import Any
 import extension_under_test
 import numpy as np
 import pytest
-from capsules import ForeignArray, ForeignTensor, Ordering, dpctl_queue, package_queue
+from capsules import ForeignArray, ForeignTensor, OldArray, Ordering, dpctl_queue, package_queue
 from dpctl.memory import as_usm_memory
 from memory_sources import TypedArray, address_of, allocate
 from pending_work import PendingFill, answer_behind
@@ -88,6 +88,15 @@ def test_an_array_waits_for_who_was_given_its_bytes(ext, queue, start):
     pending = start(dpctl_queue(), into=memory)
     answer_behind(pending, lambda: ext.rank_one(TypedArray(memory, syclobj=queue)))
     del taken
+
+
+def test_an_array_that_keeps_the_capsule_of_a_tensor_is_behind_its_consumers(ext, consumer, start):
+    x = from_dlpack(np.zeros(12, "f4"), device=(14, 0))
+    held = from_dlpack(x, device=consumer)
+    capsule = x.__dlpack__(stream=-1)
+    pending = start(consumer, into=as_usm_memory(x))
+    answer_behind(pending, lambda: ext.rank_one(OldArray(capsule)))
+    del held
 
 
 def test_an_array_that_is_not_taken_is_not_waited_for(ext, producer, start):

@@ -200,6 +200,30 @@ while is_usm(address):
 """
 
 
+OTHERS_ARE_FREED = """
+from pending_frees import is_usm, zeros
+from usm_dlpack import empty
+queue, other = new_queue(in_order=True), new_queue(in_order=True)
+pending = PendingFill(queue)
+x, y = from_dlpack(zeros, device=queue), from_dlpack(zeros, device=other)
+address = y.data
+left = [x, y]
+del x, y
+while left:
+    task = new_queue()._submit_keep_args_alive([left.pop(0)], [])
+    task.wait()
+    empty(1)
+while is_usm(address):
+    empty(1)
+assert pending.is_pending
+pending.end()
+"""
+
+
+def test_what_a_host_task_left_waits_for_no_other_queue(succeed):
+    assert succeed(PENDING + OTHERS_ARE_FREED) == ""
+
+
 def test_what_a_host_task_left_is_freed_after_the_work_on_it(succeed):
     assert succeed(PENDING + LEFT_BEHIND_HELD_WORK) == ""
 

@@ -9,7 +9,7 @@ from typing import Any
 import dpctl
 import numpy as np
 import pytest
-from c_exchange_api import Table
+from c_exchange_api import ExchangeAPI, Table
 from capsules import (
     LEGACY,
     NEWEST,
@@ -338,6 +338,22 @@ def test_a_tensor_waits_for_whom_it_was_given_to(lending, made, start):
     del taken  # work that was submitted before is waited for
     assert answer_behind(pending, x.numpy).tolist() == VALUES
     assert x.numpy().tolist() == VALUES
+
+
+def test_a_copy_knows_the_queue_that_it_was_made_for_as_long_as_it_lives(consumer, start):
+    copied = from_dlpack(OldArray(MADE["a copy"]().__dlpack__(copy=True, stream=consumer)))
+    copied.wait()
+    pending = fill(start, copied, consumer)
+    assert answer_behind(pending, copied.numpy).tolist() == VALUES
+
+
+def test_a_copy_waits_for_no_work_that_the_c_exchange_api_is_behind(start):
+    pending = start(new_queue(in_order=True))
+    borrowed = tensor_of(pending)
+    ExchangeAPI(DLPackTensor).borrow(borrowed)
+    assert from_dlpack(np.arange(3), device=(14, 0)).shape == (3,)
+    assert pending.is_pending
+    pending.end()
 
 
 def test_what_a_named_consumer_submits_after_its_capsule_went_is_not_known(start):

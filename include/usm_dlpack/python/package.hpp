@@ -45,7 +45,7 @@ struct package_interface {
   /// other queues that use its memory, and of dpctl's. Returns what the runtime threw, or
   /// null.
   std::exception_ptr (*wait_for_array)(const proved_tensor& array, bool own) noexcept;
-  /// The package's in-order queue on a root device, for arrays without a queue; kept for the
+  /// The package's in-order queue on a root device, the default one of arrays; kept for the
   /// life of the process. Null if it fails.
   const sycl::queue* (*queue_on)(std::int32_t device_id) noexcept;
   /// Makes a proved DLPackTensor with a queue. Takes the managed tensor also if it fails.
@@ -56,7 +56,7 @@ struct package_interface {
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
-  /// Frees USM after the work of its queue, without the GIL. A host task may call it.
+  /// Frees USM after the work of its queue, without the GIL. A host task may call it with the GIL.
   void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
   /// Waits for the present work of a queue, without the GIL. Returns what the runtime threw,
   /// or null.

@@ -44,6 +44,9 @@ inline void check_executing(const sycl::queue& queue) {
 /// test_progress.py, "right after its work"). `queue::wait` would wait for that thread, but
 /// see `pending_work`.
 inline void keep_for_a_while(const sycl::queue& queue) {
+  if (queue.is_in_order() || queue.get_backend() != sycl::backend::opencl) {
+    return;
+  }
   static auto& mutex = *new std::mutex;  // never destroyed: threads may outlive the statics
   static auto& newest = *new std::array<std::optional<sycl::queue>, 64>;
   static std::size_t next = 0;
@@ -57,9 +60,7 @@ inline void keep_for_a_while(const sycl::queue& queue) {
 
 /// Submits a barrier. @pre the queue runs its work
 inline sycl::event submit_barrier(sycl::queue queue) {
-  if (!queue.is_in_order() && queue.get_backend() == sycl::backend::opencl) {
-    keep_for_a_while(queue);
-  }
+  keep_for_a_while(queue);
   return queue.ext_oneapi_submit_barrier();
 }
 
@@ -72,6 +73,34 @@ inline bool has_ended(const sycl::event& command) {
   using sycl::info::event_command_status;
   const event_command_status status = status_of(command);
   return status != event_command_status::submitted && status != event_command_status::running;
+}
+
+/// Polls a command of OpenCL until it has ended. `pending_work` says why.
+/// @throws sycl::exception if the command failed
+inline void poll(sycl::event command) {
+  using clock = std::chrono::steady_clock;
+  const auto begin = clock::now();
+  while (!has_ended(command)) {
+    const clock::duration spent = clock::now() - begin;
+    if (spent < std::chrono::microseconds(100)) {  // the shortest sleep takes that long
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(
+          std::min<clock::duration>(spent / 16, std::chrono::milliseconds(1)));
+    }
+  }
+  if (status_of(command) != sycl::info::event_command_status::complete) {
+    command.wait();  // throws the error
+  }
+}
+
+/// Waits for a command that is behind no host task. @throws sycl::exception if it failed
+inline void wait_for_command(sycl::event command) {
+  if (command.get_backend() == sycl::backend::opencl) {
+    poll(std::move(command));
+  } else {
+    command.wait();
+  }
 }
 
 /// The commands that a queue has when this object is made. Waits for these, while other
@@ -94,8 +123,9 @@ inline bool has_ended(const sycl::event& command) {
 /// So
 ///   may the status of such a command, but not that of a barrier.
 ///
-/// On other backends the status of an event may not change until somebody waits. There this
-/// waits by `queue::wait`.
+/// On other backends the status of an event may not change until somebody waits. There the
+/// queries ask whether the queue is empty now, and `wait` is `queue::wait`, also for later
+/// work.
 class pending_work {
  public:
   /// Queries the queue once.
@@ -105,8 +135,11 @@ class pending_work {
       : queue_(queue), is_polled_(queue.get_backend() == sycl::backend::opencl) {
     check_executing(queue_);
     if (is_polled_) {
-      last_ = queue_.is_in_order() ? queue_.ext_oneapi_get_last_event()
-                                   : std::optional(submit_barrier(queue_));
+      last_ = queue_.is_in_order() ? queue_.ext_oneapi_get_last_event() : std::nullopt;
+      const bool is_behind_host_task = last_ && !last_->get_wait_list().empty();
+      if (is_behind_host_task || !queue_.is_in_order()) {
+        last_ = submit_barrier(queue_);
+      }
     }
   }
 
@@ -126,8 +159,7 @@ class pending_work {
     if (!is_polled_) {
       queue_.wait();
     } else if (last_) {
-      const bool is_behind_host_task = queue_.is_in_order() && !last_->get_wait_list().empty();
-      poll(is_behind_host_task ? submit_barrier(queue_) : *last_);
+      poll(*last_);
     }
   }
 
@@ -137,23 +169,6 @@ class pending_work {
   }
 
  private:
-  static void poll(sycl::event last) {
-    using clock = std::chrono::steady_clock;
-    const auto begin = clock::now();
-    while (!detail::has_ended(last)) {
-      const clock::duration spent = clock::now() - begin;
-      if (spent < std::chrono::microseconds(100)) {  // which the shortest sleep takes
-        std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(
-            std::min<clock::duration>(spent / 16, std::chrono::milliseconds(1)));
-      }
-    }
-    if (status_of(last) != sycl::info::event_command_status::complete) {
-      last.wait();  // throws the error
-    }
-  }
-
   sycl::queue queue_;
   bool is_polled_;
   std::optional<sycl::event> last_;  ///< the last command, or a barrier; only if polled
