@@ -100,9 +100,10 @@ std::optional<sycl::queue> queue_behind(const capsule_content& content) {
         if (exported == nullptr) {
           return std::nullopt;
         }
-        return exported->consumer != nullptr
-                   ? *exported->consumer
-                   : nb::inst_ptr<tensor>(exported->tensor.get())->queue();
+        const tensor& source = *nb::inst_ptr<tensor>(exported->tensor.get());
+        const bool is_usable = exported->consumer != nullptr &&
+                               exported->consumer->get_context() == source.proof().context();
+        return is_usable ? *exported->consumer : source.queue();
       },
       content.managed());
 }

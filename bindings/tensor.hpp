@@ -155,8 +155,8 @@ proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue);
 proved_tensor prove_content(const capsule_content& content,
                             const std::optional<element_type>& host_element);
 
-/// The queue of a capsule of a DLPackTensor: the one that the consumer named, or else the
-/// tensor's. Nothing for other capsules.
+/// The queue of a capsule of a DLPackTensor: the one that the consumer named, if it is of the
+/// memory's context, or else the tensor's. Nothing for other capsules.
 std::optional<sycl::queue> queue_behind(const capsule_content& content);
 
 }  // namespace usm_dlpack::python

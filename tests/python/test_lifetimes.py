@@ -220,11 +220,11 @@ pending.end()
 """
 
 
-def test_what_a_host_task_left_waits_for_no_other_queue(succeed):
+def test_what_a_host_task_left_waits_for_no_other_queue_on_opencl(succeed):
     assert succeed(PENDING + OTHERS_ARE_FREED) == ""
 
 
-def test_what_a_host_task_left_is_freed_after_the_work_on_it(succeed):
+def test_what_a_host_task_left_is_freed_after_the_work_on_it_on_opencl(succeed):
     assert succeed(PENDING + LEFT_BEHIND_HELD_WORK) == ""
 
 

@@ -147,13 +147,17 @@ def test_the_wait_needs_no_gil_for_the_host_tasks_of_dpctl(way, producer, start)
     assert is_complete(last)
 
 
-def test_a_tensor_that_knows_no_queue_waits_for_those_of_the_package_and_of_dpctl(pending, start):
-    memory = TypedArray(pending.memory, syclobj=pending.queue.sycl_context)
-    tensor = to_dlpack_tensor(memory)
-    tensor.wait()
+@pytest.mark.parametrize("which", [package_queue, dpctl_queue], ids=["the package's", "dpctl's"])
+def test_a_tensor_that_knows_no_queue_waits_for_those_of_the_package_and_of_dpctl(which, start):
+    memory = allocate("device", 4 * COUNT, new_queue())
+    tensor = to_dlpack_tensor(TypedArray(memory, syclobj=memory.sycl_context))
     assert tensor.sycl_queue == package_queue()
-    for queue in (package_queue(), dpctl_queue()):
-        answer_behind(start(queue), tensor.wait)
+    answer_behind(start(which()), tensor.wait)
+
+
+def test_a_tensor_that_knows_no_queue_waits_for_no_other(pending):
+    memory = TypedArray(pending.memory, syclobj=pending.queue.sycl_context)
+    to_dlpack_tensor(memory).wait()
     assert pending.is_pending
 
 
@@ -351,9 +355,10 @@ def test_a_copy_waits_for_no_work_that_the_c_exchange_api_is_behind(start):
     pending = start(new_queue(in_order=True))
     borrowed = tensor_of(pending)
     ExchangeAPI(DLPackTensor).borrow(borrowed)
-    assert from_dlpack(np.arange(3), device=(14, 0)).shape == (3,)
+    made = from_dlpack(np.arange(3), device=(14, 0))
     assert pending.is_pending
-    pending.end()
+    pending.end()  # before it goes: freeing its memory waits for its queue
+    assert made.numpy().tolist() == [0, 1, 2]
 
 
 def test_what_a_named_consumer_submits_after_its_capsule_went_is_not_known(start):
@@ -716,9 +721,9 @@ def test_a_capsule_of_a_tensor_is_of_the_queue_that_its_export_was_given(
     check_order(other, pending)
 
 
-def test_a_capsule_for_a_queue_of_another_context_is_of_that_queue(foreign_queue, tensor):
+def test_a_capsule_for_a_queue_of_another_context_is_of_the_tensors_own(foreign_queue, tensor):
     taken = from_dlpack(tensor.__dlpack__(stream=foreign_queue))
-    assert taken.sycl_queue == foreign_queue
+    assert taken.sycl_queue == tensor.sycl_queue
 
 
 def test_a_capsule_that_is_taken_for_a_queue_is_of_that_queue(start, consumer):
