@@ -387,7 +387,8 @@ def test_what_was_just_made_is_finished_for_a_function(
             return extension.copied_behind(on, x), []
         return out, [extension.copy_into_behind(on, x, out, [], function == "output")], x
 
-    in_order = kind == "in order" and working == "to itself"
+    # A parameter waits for dpctl's queue, which is the shared one.
+    in_order = kind == "shared" or (kind == "in order" and working == "to itself")
     early = function == "control" and not in_order and operation not in ON_RETURN
     found = outcome(pending, call, early=early)
     assert np.array_equal(found[: values.size], values) != early
@@ -427,7 +428,8 @@ def test_what_was_just_made_is_finished_for_a_queue_that_takes_it(
             return out, [extension.copy_into_behind(on, x, out, [], False)], x
         return out, [on.submit_async(kernel, [memory_of(made), memory_of(out)], [made.size])], x
 
-    early = not handed and operation not in ON_RETURN
+    waits = kind == "shared" and by == "memcpy"  # as a parameter, for dpctl's queue
+    early = not handed and not waits and operation not in ON_RETURN
     found = outcome(pending, call, early=early)
     assert np.array_equal(found[: values.size], values) != early
 
