@@ -140,7 +140,7 @@ void register_library_views(guarded_module& module) {
       "memory alive.\n\n"
       "Made by `DLPackTensor.host_view`. A read-only tensor's view is "
       "read-only.",
-      "Export as a capsule of kDLCPU, after waiting for the tensor's ``sycl_queue``.",
+      "Export as a capsule of kDLCPU, after waiting as the tensor's ``wait`` does.",
       "`(1, 0)`: kDLCPU.")
       .def_prop_ro("__array_interface__", &numpy_interface,
                    nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"),
@@ -156,14 +156,14 @@ void register_library_views(guarded_module& module) {
       "A tensor's memory as a CUDA array, without a copy; it keeps the memory alive.\n\n"
       "Made by `DLPackTensor.cuda_view`, for PyTorch, CuPy, JAX and others.",
       "Export as a capsule of kDLCUDA. `stream` is the consumer's CUDA stream: 1, 2, a handle,\n"
-      "or None for the legacy default stream. Its later work waits for the tensor's\n"
-      "``sycl_queue``, and the host does not. -1: nobody waits.",
+      "or None for the legacy default stream. Its later work waits for the work on the tensor,\n"
+      "and the host does not. -1: nobody waits.",
       "`(2, ordinal)`: kDLCUDA, and the GPU's number in CUDA.")
       .def_prop_ro(
           "__cuda_array_interface__", &cuda_interface,
           nb::sig("def __cuda_array_interface__(self) -> dict[str, typing.Any]"),
           "The CUDA Array Interface, version 3. It names CUDA's legacy default stream; reading it\n"
-          "orders this stream behind the tensor's ``sycl_queue``. Raises AttributeError for a\n"
+          "orders this stream behind the work on the tensor. Raises AttributeError for a\n"
           "dtype that NumPy lacks.");
 }
 
