@@ -56,7 +56,8 @@ struct package_interface {
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
-  /// Frees USM after the work of its queue, without the GIL. A host task may call it with the GIL.
+  /// Frees USM after the work of its queue, without the GIL. A host task may call it with the
+  /// GIL.
   void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
   /// Waits for the present work of a queue, without the GIL. Returns what the runtime threw,
   /// or null.
