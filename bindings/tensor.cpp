@@ -457,8 +457,8 @@ void register_tensor(guarded_module& module) {
       .def_prop_ro(
           "sycl_queue", [](const tensor& self) { return self.queue_object(); },
           nb::sig("def sycl_queue(self) -> SyclQueue"),
-          "The queue of the tensor: the one that was asked for, or its producer's, or this\n"
-          "package's in-order queue of the device. `__dlpack__` orders the consumer behind it.")
+          "The tensor's queue, behind which `__dlpack__` orders the consumer. It is the queue that\n"
+          "was asked for, or the producer's, or this package's in-order queue of the device.")
       .def_prop_ro("device", &device_tuple, nb::sig("def device(self) -> tuple[int, int]"),
                    "`(14, device_id)`: kDLOneAPI and the id of the root device.")
       .def_prop_ro(
