@@ -186,7 +186,8 @@ bool layout_holds(const described_tensor& d) {
   const bool by_rows = has_layout<View, Kokkos::layout_right, right_padded>;
   if (d.empty || has_layout<View, layout_relaxed>) return true;
   if (has_layout<View, left_padded, right_padded>) {
-    return has_padded_strides(d, by_rows, largest_index<View>);
+    wide held = 0;
+    return has_padded_strides(d, by_rows, held);
   }
   if (!has_layout<View, Kokkos::layout_stride>) {
     return has_strides(d, compact_strides(d.shape, by_rows));
@@ -209,6 +210,11 @@ bool index_type_holds(const described_tensor& d) {
   if (has_layout<View, Kokkos::layout_stride>) {
     return !d.empty || holds_compact_strides(d.shape, true, max) ||
            holds_compact_strides(d.shape, false, max);
+  }
+  if (wide held = 0; has_layout<View, left_padded, right_padded> && !d.empty &&
+                     has_padded_strides(d, has_layout<View, right_padded>, held) &&
+                     held > max) {
+    return false;
   }
   numbers shape = d.shape;
   bool holds = indices_before_empty(shape) <= max;

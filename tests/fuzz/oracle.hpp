@@ -188,8 +188,10 @@ inline bool has_strides(const described_tensor& d, const numbers& strides) {
 }
 
 /// Whether strides are compact but for the one distance that the padding makes: P2642
-/// `[mdspan.layout.leftpad.cons]`, and the rounding up from the plain extent before it.
-inline bool has_padded_strides(const described_tensor& d, bool by_rows, wide max) {
+/// `[mdspan.layout.leftpad.cons]`.
+/// @param held gets the largest number that the mapping computes, in rounding up to the
+/// padding
+inline bool has_padded_strides(const described_tensor& d, bool by_rows, wide& held) {
   numbers shape = d.shape;  // the padded dimension first
   numbers strides = d.strides;
   if (by_rows) {
@@ -201,13 +203,13 @@ inline bool has_padded_strides(const described_tensor& d, bool by_rows, wide max
   if (next == shape.end()) return true;
   wide product = strides[static_cast<std::size_t>(next - shape.begin())];
   if (product < shape[0]) return false;
-  wide held = product == shape[0] ? 0 : product + shape[0];
+  held = product == shape[0] ? 0 : product + shape[0];
   for (std::size_t r = 1; r < shape.size(); ++r) {
     if (shape[r] > 1 && strides[r] != product) return false;
     held = product_of(held, shape[r]);
     product = product_of(product, shape[r]);
   }
-  return held <= max;
+  return true;
 }
 
 /// The indices of the dimensions before the first empty one, at most 2^63.

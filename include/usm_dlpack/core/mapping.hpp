@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes any layout mapping from the shape and strides of a well-formed tensor, or refuses
-// strides that the mapping cannot have.
+// Makes a layout mapping from the shape and strides of a well-formed tensor. The strides are
+// compared first with those that the layout has, because mappings check no precondition, or
+// abort. Any mdspan's layouts are recognised, by what their mappings are made from.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -9,6 +10,7 @@
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/core/view.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,18 +30,23 @@ inline constexpr bool accepts_any_stride_v = !Mapping::is_always_unique();
 
 namespace detail {
 
-// --- How a mapping takes its strides
+// --- How a mapping is made
 
-/// The integer type of one stride: of `strides[0]` or `strides.stride(0)`.
-template <class Strides>
-auto shown_stride(int) -> std::decay_t<decltype(std::declval<const Strides&>()[0])>;
-template <class Strides>
-auto shown_stride(long) -> decltype(std::declval<const Strides&>().stride(0));
-template <class Strides>
-using stride_of = decltype(shown_stride<Strides>(0));
+/// The integer type of a mapping's strides. A mapping of rank 0 may have no `stride`.
+template <class Mapping>
+auto stride_of(int) -> std::decay_t<decltype(std::declval<const Mapping&>().stride(0))>;
+template <class Mapping>
+std::int64_t stride_of(long);
+template <class Mapping>
+using stride_type = decltype(stride_of<Mapping>(0));
 
-template <class Strides, std::size_t>
-using stride_of_each = stride_of<Strides>;
+template <class Mapping>
+auto own_strides(int) -> std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
+template <class Mapping>
+void own_strides(long);
+
+template <class Mapping, std::size_t>
+using stride_of_each = stride_type<Mapping>;
 
 /// Whether a mapping can be made from extents and `Strides`, and `Strides` from one integer
 /// for each dimension.
@@ -48,57 +55,114 @@ inline constexpr bool takes_strides = false;
 template <class Mapping, class Strides, std::size_t... Ranks>
 inline constexpr bool takes_strides<
     Mapping, Strides, std::index_sequence<Ranks...>,
-    std::void_t<decltype(Strides{std::declval<stride_of_each<Strides, Ranks>>()...})>> =
+    std::void_t<decltype(Strides{std::declval<stride_of_each<Mapping, Ranks>>()...})>> =
     std::is_constructible_v<Mapping, typename Mapping::extents_type, Strides>;
 
-template <class Mapping>
-auto own_strides(int) -> std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
-template <class Mapping>
-void own_strides(long);
-
-/// The type of strides that a mapping is made from, as a null pointer to that type: the
-/// mapping's own, or else an array of `index_type` or int64_t. `nullptr` if it is made from
-/// none of them.
-template <class Mapping>
-constexpr auto find_strides() {
-  using own = decltype(own_strides<Mapping>(0));
-  constexpr std::size_t rank = Mapping::extents_type::rank();
+/// What a mapping takes as strides: what its `strides()` returns, or an array of `index_type`
+/// or int64_t, or else void.
+template <class Mapping, class Extents = typename Mapping::extents_type>
+struct strides_argument {
+  static constexpr std::size_t rank = Extents::rank();
   using ranks = std::make_index_sequence<rank>;
-  using indices = std::array<typename Mapping::extents_type::index_type, rank>;
+  using own = decltype(own_strides<Mapping>(0));
+  using indices = std::array<typename Extents::index_type, rank>;
   using numbers = std::array<std::int64_t, rank>;
-  if constexpr (takes_strides<Mapping, own, ranks>) {
-    return static_cast<own*>(nullptr);
-  } else if constexpr (takes_strides<Mapping, indices, ranks>) {
-    return static_cast<indices*>(nullptr);
-  } else if constexpr (takes_strides<Mapping, numbers, ranks>) {
-    return static_cast<numbers*>(nullptr);
-  } else {
-    return nullptr;
-  }
-}
-template <class Mapping>
-using strides_argument = std::remove_pointer_t<decltype(find_strides<Mapping>())>;
+  using type = std::conditional_t<
+      takes_strides<Mapping, own, ranks>, own,
+      std::conditional_t<
+          takes_strides<Mapping, indices, ranks>, indices,
+          std::conditional_t<takes_strides<Mapping, numbers, ranks>, numbers, void>>>;
+};
 
 template <class Mapping>
-inline constexpr bool made_from_strides = !std::is_null_pointer_v<strides_argument<Mapping>>;
-
-template <class Mapping>
-using stride_argument = stride_of<strides_argument<Mapping>>;
+inline constexpr bool made_from_strides =
+    !std::is_void_v<typename strides_argument<Mapping>::type>;
 
 /// Converts strides to the type that a mapping takes. @pre its integers hold them
 template <class Mapping, std::size_t... Ranks>
 constexpr auto make_strides([[maybe_unused]] const std::int64_t* given,
                             std::index_sequence<Ranks...>) {
-  return strides_argument<Mapping>{static_cast<stride_argument<Mapping>>(given[Ranks])...};
+  return typename strides_argument<Mapping>::type{
+      static_cast<stride_type<Mapping>>(given[Ranks])...};
 }
 
-/// Whether a mapping that accepts any stride also takes the index of its first element.
-template <class Mapping, bool = made_from_strides<Mapping> && accepts_any_stride_v<Mapping>>
-inline constexpr bool takes_offset = false;
+// --- How a layout made from extents orders the elements
+
+/// The padding of a padded layout (P2642 `padding_value`, maybe `dynamic_extent`), or 0.
+template <class Mapping, class = void>
+inline constexpr std::size_t padding_of = 0;
 template <class Mapping>
-inline constexpr bool takes_offset<Mapping, true> =
-    std::is_constructible_v<Mapping, typename Mapping::extents_type, strides_argument<Mapping>,
-                            std::int64_t>;
+inline constexpr std::size_t
+    padding_of<Mapping, std::void_t<decltype(Mapping::padding_value)>> =
+        static_cast<std::size_t>(Mapping::padding_value);
+
+/// What a layout made from extents has for a shape: its strides, and the extents by which it
+/// counts. The contiguous extent, the last one (of `left`, the first), may be padded: by a
+/// static padding, or up to the smallest stride of a dimension that has neighbours.
+template <class Mapping, std::size_t Rank>
+constexpr strided_shape<Rank> in_layout(strided_shape<Rank> given, bool left) {
+  if constexpr (padding_of<Mapping> == dynamic_extent && Rank > 1) {
+    const std::size_t contiguous = left ? 0 : Rank - 1;
+    std::int64_t next = 0;
+    for (std::size_t r = 0; r < Rank; ++r) {
+      if (r != contiguous && given.shape[r] > 1 && (next == 0 || given.strides[r] < next)) {
+        next = given.strides[r];
+      }
+    }
+    given.shape[contiguous] = std::max(given.shape[contiguous], next);
+  } else if constexpr (padding_of<Mapping> != 0 && Rank > 1) {
+    std::int64_t& extent = given.shape[left ? 0 : Rank - 1];
+    const std::uint64_t blocks =
+        (static_cast<std::uint64_t>(extent) + padding_of<Mapping> - 1) / padding_of<Mapping>;
+    extent = static_cast<std::int64_t>(blocks * padding_of<Mapping>);
+  }
+  write_compact_strides(given.shape.data(), given.strides.data(), Rank, left);
+  return given;
+}
+
+/// The same layout's mapping of dynamic extents of 2.
+template <class Mapping, class Extents = typename Mapping::extents_type>
+struct small_mapping;
+template <class Mapping, template <class, std::size_t...> class Extents, class Index,
+          std::size_t... Sizes>
+struct small_mapping<Mapping, Extents<Index, Sizes...>> {
+  using extents = Extents<std::int64_t, (Sizes * 0 + dynamic_extent)...>;
+  using type = typename Mapping::layout_type::template mapping<extents>;
+  static constexpr type make() { return type(extents(Sizes * 0 + 2 ...)); }
+};
+
+template <class Mapping, bool Left>
+constexpr bool has_order() {
+  if constexpr (std::is_constructible_v<Mapping, typename Mapping::extents_type>) {
+    constexpr std::size_t rank = Mapping::extents_type::rank();
+    strided_shape<rank> twos{};
+    for (std::size_t r = 0; r < rank; ++r) {
+      twos.shape[r] = 2;
+    }
+    const strided_shape<rank> own = in_layout<Mapping>(twos, Left);
+    const auto mapping = small_mapping<Mapping>::make();
+    bool same = mapping.is_always_strided();
+    for (std::size_t r = 0; same && r < rank; ++r) {
+      same = mapping.stride(r) == own.strides[r];
+    }
+    return same;
+  }
+  return false;
+}
+
+/// Whether a mapping is made from extents and orders the elements by rows (`Left`: by
+/// columns), padded or not. False if its functions are not constexpr.
+template <class Mapping, bool Left, class = void>
+inline constexpr bool is_ordered = false;
+template <class Mapping, bool Left>
+inline constexpr bool is_ordered<Mapping, Left, std::enable_if_t<has_order<Mapping, Left>()>> =
+    true;
+
+template <class Mapping>
+inline constexpr bool is_left = !is_ordered<Mapping, false> && is_ordered<Mapping, true>;
+template <class Mapping>
+inline constexpr bool made_from_extents =
+    is_ordered<Mapping, false> || is_ordered<Mapping, true>;
 
 // --- Mappings made from strides
 
@@ -215,24 +279,84 @@ USM_DLPACK_COLD void refuse_product(
          (is_widest ? "" : "use extents of a wider index type, or ") + instead);
 }
 
-/// Makes a mapping from extents and strides. If a stride is negative and the mapping takes the
-/// offset of its first element, passes that too, so that no index is negative.
+/// Refuses the stride of a dimension. @param own the layout's strides
+template <std::size_t Rank>
+USM_DLPACK_COLD void refuse_layout(const std::array<std::int64_t, Rank>& own, std::size_t r,
+                                   const strided_shape<Rank>& given) {
+  const auto is_compact = [&](bool column_major) {
+    strided_shape<Rank> compact{given.shape, {}};
+    write_compact_strides(compact.shape.data(), compact.strides.data(), Rank, column_major);
+    for (std::size_t n = 0; n < Rank; ++n) {
+      if (given.shape[n] > 1 && own[n] != compact.strides[n]) {
+        return false;
+      }
+    }
+    return true;
+  };
+  const std::string use = "use " + layout_for(given);
+  std::string all;
+  for (std::size_t n = 0; n < Rank; ++n) {
+    all += (n == 0 ? "" : ", ") + digits(own[n]);
+  }
+  refuse(errc::layout_mismatch, indexed("strides", r),
+         digits(own[r]) + " elements for the view's layout", digits(given.strides[r]),
+         is_compact(false)
+             ? contiguous_or(use)
+             : (is_compact(true) ? "copy the array to Fortran order"
+                                 : "copy the array to the layout's strides (" + all + ")") +
+                   ", or in C++ " + use);
+}
+
+/// The first dimension whose stride differs from the layout's, or the rank.
+template <std::size_t Rank>
+std::size_t first_other_stride(const strided_shape<Rank>& given,
+                               const std::array<std::int64_t, Rank>& own) {
+  std::size_t r = 0;
+  while (r < Rank && (given.shape[r] <= 1 || given.strides[r] == own[r])) {
+    ++r;
+  }
+  return r;
+}
+
+template <std::size_t Rank>
+void check_strides(const strided_shape<Rank>& given,
+                   const std::array<std::int64_t, Rank>& own) {
+  if (const std::size_t r = first_other_stride(given, own); r != Rank) {
+    refuse_layout(own, r, given);
+  }
+}
+
+/// @pre the mapping is strided
+template <std::size_t Rank, class Mapping>
+std::array<std::int64_t, Rank> strides_of([[maybe_unused]] const Mapping& mapping) {
+  std::array<std::int64_t, Rank> strides{};
+  if constexpr (Rank != 0) {  // mappings of rank 0 may have no `stride`
+    for (std::size_t r = 0; r < Rank; ++r) {
+      strides[r] = static_cast<std::int64_t>(mapping.stride(r));
+    }
+  }
+  return strides;
+}
+
+/// Makes a mapping from extents and strides. A negative stride is taken with the offset of the
+/// first element where the mapping takes one, so that no index is negative.
 template <class Mapping, std::size_t Rank>
 Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
                      bool empty) {
-  using stride_type = stride_argument<Mapping>;
+  using stride = stride_type<Mapping>;
   if (!empty) {
-    check_stride_type<stride_type, Mapping>(given);
+    check_stride_type<stride, Mapping>(given);
     if constexpr (!accepts_any_stride_v<Mapping>) {
       check_unique_strides(given);
     }
-    normalize_unit_strides<stride_type>(given);
-  } else if (!normalize_empty_strides<stride_type>(given) && !accepts_any_stride_v<Mapping>) {
-    refuse_product<stride_type>();
+    normalize_unit_strides<stride>(given);
+  } else if (!normalize_empty_strides<stride>(given) && !accepts_any_stride_v<Mapping>) {
+    refuse_product<stride>();
   }
   const auto strides =
       make_strides<Mapping>(given.strides.data(), std::make_index_sequence<Rank>{});
-  if constexpr (takes_offset<Mapping>) {
+  if constexpr (std::is_constructible_v<Mapping, decltype(extents), decltype(strides),
+                                        std::int64_t>) {
     if (const std::int64_t lowest = span_of(given).lowest; !empty && lowest < 0) {
       return Mapping(extents, strides, -lowest);
     }
@@ -242,207 +366,76 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
 
 // --- Mappings made from extents
 
-template <class Mapping>
-inline constexpr bool made_from_extents =
-    std::is_constructible_v<Mapping, typename Mapping::extents_type>;
-
-/// Whether `padding_value` is a non-static member. In g++, its use as a constant would be a
-/// hard error.
-template <class Mapping, class = void>
-inline constexpr bool keeps_padding = false;
-template <class Mapping>
-inline constexpr bool keeps_padding<
-    Mapping, std::enable_if_t<std::is_member_pointer_v<decltype(&Mapping::padding_value)>>> =
-    true;
-
-template <std::size_t>
-using if_number = void;
-
-/// The padding of a padded layout (P2642 `padding_value`, maybe `dynamic_extent`), or 0.
-template <class Mapping, class = void, bool = keeps_padding<Mapping>>
-inline constexpr std::size_t padding_of = 0;
-template <class Mapping>
-inline constexpr std::size_t
-    padding_of<Mapping, if_number<static_cast<std::size_t>(Mapping::padding_value)>, false> =
-        static_cast<std::size_t>(Mapping::padding_value);
-
-template <class Mapping>
-inline constexpr bool made_from_padding =
-    (padding_of<Mapping> == 0 || padding_of<Mapping> == dynamic_extent) &&
-    std::is_constructible_v<Mapping, typename Mapping::extents_type,
-                            typename Mapping::extents_type::index_type>;
-
-/// Whether an index type holds `factor` times the extents other than `except`, up to the first
-/// empty one. By P0009 the product is then 0, but libc++ multiplies up to there, and aborts if
-/// that overflows.
-template <class Index, std::size_t Rank>
-bool holds_product(const strided_shape<Rank>& given, std::size_t except, std::int64_t factor) {
-  auto all = static_cast<std::uint64_t>(factor);
+/// Whether the index type holds the product of the extents by which the layout counts (P0009
+/// `[mdspan.layout.right.cons]`), up to the first empty one: by P0009 the product is then 0,
+/// but libc++ multiplies up to there, and aborts if that overflows. A padded extent comes
+/// first; mappings add the plain one to it when they round up.
+/// @param own the result of `in_layout`
+template <class Mapping, std::size_t Rank>
+bool holds_product(const strided_shape<Rank>& given, const strided_shape<Rank>& own) {
+  constexpr bool pads = padding_of<Mapping> != 0 && Rank > 1;
+  constexpr std::size_t padded = !pads ? Rank : is_left<Mapping> ? 0 : Rank - 1;
+  std::uint64_t product = 1;
+  if constexpr (pads) {
+    product = static_cast<std::uint64_t>(own.shape[padded] == 0 ? 1 : own.shape[padded]);
+    if (padding_of<Mapping> == dynamic_extent && own.shape[padded] != given.shape[padded]) {
+      product += static_cast<std::uint64_t>(given.shape[padded]);
+    }
+  }
   for (std::size_t r = 0; r < Rank && given.shape[r] != 0; ++r) {
-    if (r != except && __builtin_mul_overflow(all, given.shape[r], &all)) {
+    if (r != padded && __builtin_mul_overflow(product, given.shape[r], &product)) {
       return false;
     }
   }
-  return fits<Index>(all);
+  return fits<typename Mapping::extents_type::index_type>(product);
 }
 
-/// Whether the index type holds the product of the extents (P0009
-/// `[mdspan.layout.right.cons]`) and, in a padded layout, the product with the padded extent.
-/// That is the first or the last extent: the one whose stride is 1 in a default mapping.
-template <class Mapping, std::size_t Rank>
-bool holds_products(const strided_shape<Rank>& given) {
-  using index_type = typename Mapping::extents_type::index_type;
-  bool holds = holds_product<index_type>(given, Rank, 1);
-  if constexpr (padding_of<Mapping> != 0 && Rank > 1) {
-    constexpr bool dynamic = padding_of<Mapping> == dynamic_extent;
-    constexpr auto padding = dynamic ? 1 : static_cast<std::int64_t>(padding_of<Mapping>);
-    const Mapping any{};
-    for (const std::size_t r : {std::size_t{0}, Rank - 1}) {
-      std::int64_t rounded = 0;
-      holds = holds && (any.stride(r) != 1 ||
-                        (!add_overflows(given.shape[r], padding - 1, rounded) &&
-                         holds_product<index_type>(given, r, rounded / padding * padding)));
-    }
-  }
-  return holds;
-}
-
-/// The first dimension whose stride differs from the mapping's, or the rank.
-template <class Mapping, std::size_t Rank>
-std::size_t first_other_stride(const Mapping& mapping, const strided_shape<Rank>& given) {
-  std::size_t r = 0;
-  while (r < Rank && (given.shape[r] <= 1 ||
-                      given.strides[r] == static_cast<std::int64_t>(mapping.stride(r)))) {
-    ++r;
-  }
-  return r;
-}
-
-/// Whether a mapping may be made with a padding: the index type must hold (extent + padding)
-/// times the other extents, the largest product that the mapping computes. The padded
-/// dimension is the one whose stride in `plain` is 1: the last (right) or the first (left).
-template <class Index, class Mapping, std::size_t Rank>
-bool may_pad(const Mapping& plain, const strided_shape<Rank>& given, std::int64_t padding) {
-  bool may = padding > 0;
-  for (const std::size_t r : {std::size_t{0}, Rank - 1}) {
-    std::int64_t sum = 0;
-    may = may && (plain.stride(Rank - 1 - r) == 1 || padding >= given.shape[r]) &&
-          (plain.stride(r) != 1 || (!add_overflows(given.shape[r], padding, sum) &&
-                                    holds_product<Index>(given, r, sum)));
-  }
-  return may;
-}
-
-/// Makes a mapping from extents, and from the padding that gives the strides if it needs one.
+/// Compares the strides with those that the layout has for the extents, and makes the mapping.
 template <class Mapping, std::size_t Rank>
 Mapping from_extents(const typename Mapping::extents_type& extents,
                      const strided_shape<Rank>& given, bool empty) {
   using index_type = typename Mapping::extents_type::index_type;
-  if (!holds_products<Mapping>(given)) {
+  constexpr bool left = is_left<Mapping>;
+  constexpr bool pads = padding_of<Mapping> == dynamic_extent && Rank > 1;
+  strided_shape<Rank> own = in_layout<Mapping>(strided_shape<Rank>{given.shape, {}}, left);
+  if constexpr (pads) {
+    const strided_shape<Rank> padded = in_layout<Mapping>(given, left);
+    own = empty || first_other_stride(given, padded.strides) != Rank ? own : padded;
+  }
+  if (!holds_product<Mapping>(given, own)) {
     refuse_product<index_type>();
   }
-  const Mapping plain(extents);
-  if constexpr (made_from_padding<Mapping> && Rank >= 2) {
-    const bool matches = empty || detail::first_other_stride(plain, given) == Rank;
-    // The padded extent is the stride of a dimension that has neighbours.
-    for (std::size_t r = 0; !matches && r < Rank; ++r) {
-      if (given.shape[r] > 1 && may_pad<index_type>(plain, given, given.strides[r])) {
-        const Mapping padded(extents, static_cast<index_type>(given.strides[r]));
-        if (detail::first_other_stride(padded, given) == Rank) {
-          return padded;
-        }
-      }
+  if (!empty) {
+    check_strides(given, own.strides);
+  }
+  if constexpr (pads) {
+    if (!empty) {
+      return Mapping(extents, static_cast<index_type>(own.shape[left ? 0 : Rank - 1]));
     }
   }
-  return plain;
+  return Mapping(extents);
 }
 
 // --- Any mapping
 
-/// Index of the element next to the first one in a dimension. @pre that extent is above 1
-template <std::size_t R, class Mapping, std::size_t... Ranks>
-constexpr auto index_of_neighbour(const Mapping& mapping, std::index_sequence<Ranks...>) {
-  using index_type = typename Mapping::index_type;
-  return mapping(static_cast<index_type>(Ranks == R)...);
-}
-
-/// Whether a mapping places the elements as far apart as the strides say.
-// Not by `mapping.stride(r)`: in layout_right and layout_left it is a loop, which doubles the
-// cost of rank 8.
-template <class Mapping, std::size_t... Ranks>
-bool has_strides(const Mapping& mapping, [[maybe_unused]] const std::int64_t* shape,
-                 [[maybe_unused]] const std::int64_t* strides,
-                 std::index_sequence<Ranks...> ranks) {
-  [[maybe_unused]] const auto origin =
-      static_cast<std::int64_t>(detail::origin_index(mapping, ranks));
-  return (
-      true && ... &&
-      (shape[Ranks] <= 1 ||
-       static_cast<std::int64_t>(detail::index_of_neighbour<Ranks>(mapping, ranks)) - origin ==
-           strides[Ranks]));
-}
-
-/// Refuses the stride of a dimension. @pre the mapping is strided
-template <class Mapping, std::size_t Rank>
-USM_DLPACK_COLD void refuse_layout(const Mapping& mapping, std::size_t r,
-                                   const strided_shape<Rank>& given) {
-  const auto stride = [&](std::size_t n) {
-    return digits(static_cast<std::int64_t>(mapping.stride(n)));
-  };
-  const auto is_compact = [&](bool column_major) {
-    strided_shape<Rank> compact = given;
-    write_compact_strides(given.shape.data(), compact.strides.data(), Rank, column_major);
-    return detail::first_other_stride(mapping, compact) == Rank;
-  };
-  const std::string use = "use " + layout_for(given);
-  std::string all;
-  for (std::size_t n = 0; n < Rank; ++n) {
-    all += (n == 0 ? "" : ", ") + stride(n);
-  }
-  refuse(errc::layout_mismatch, indexed("strides", r),
-         stride(r) + " elements for the view's layout", digits(given.strides[r]),
-         is_compact(false)
-             ? contiguous_or(use)
-             : (is_compact(true) ? "copy the array to Fortran order"
-                                 : "copy the array to the layout's strides (" + all + ")") +
-                   ", or in C++ " + use);
-}
-
-/// Makes the mapping, and refuses strides that the mapping then does not have: its constructor
-/// may ignore them, or take the numbers for something else.
+/// Makes the mapping that has the strides, or refuses them.
 template <class Mapping, std::size_t Rank>
 Mapping to_mapping(const typename Mapping::extents_type& extents,
                    const strided_shape<Rank>& given, bool empty) {
-  static_assert(made_from_strides<Mapping> || made_from_extents<Mapping>,
-                "layout: expected a mapping that is made from extents, or from extents and an "
-                "array of strides, found another; construct the view by hand after validate");
-  const Mapping made = [&] {
-    if constexpr (made_from_strides<Mapping>) {
-      return from_strides<Mapping>(extents, given, empty);
-    } else {
-      return from_extents<Mapping>(extents, given, empty);
+  static_assert(
+      made_from_strides<Mapping> || made_from_extents<Mapping>,
+      "layout: expected right, left, a padded one of both, or a mapping that is made "
+      "from extents and an array of strides, found another; construct the view by "
+      "hand after validate");
+  if constexpr (made_from_strides<Mapping>) {
+    const Mapping mapping = from_strides<Mapping>(extents, given, empty);
+    if (!empty) {
+      check_strides(given, strides_of<Rank>(mapping));  // its constructor may ignore them
     }
-  }();
-  if constexpr (Rank > 0) {  // mappings of rank 0 may have no `stride`
-    if (!empty && !detail::is_strided(made)) {
-      if constexpr (takes_offset<Mapping> && !Mapping::is_always_strided()) {
-        // It may say that it is not strided only because its first index is not 0.
-        if (span_of(given).lowest < 0 &&
-            has_strides(made, given.shape.data(), given.strides.data(),
-                        std::make_index_sequence<Rank>{})) {
-          return made;
-        }
-      }
-      refuse(errc::layout_mismatch, "strides",
-             "extents for which the view's layout has strides", "others",
-             "use " + layout_for(given));
-    }
-    const std::size_t other = empty ? Rank : detail::first_other_stride(made, given);
-    if (other != Rank) {
-      detail::refuse_layout(made, other, given);
-    }
+    return mapping;
+  } else {
+    return from_extents<Mapping>(extents, given, empty);
   }
-  return made;
 }
 
 }  // namespace detail

@@ -274,4 +274,20 @@ constexpr std::int64_t nested_reach(const std::int64_t* shape, const std::int64_
   return reach;
 }
 
+/// The number of elements if the strides are compact, in column-major order or in row-major;
+/// otherwise, and of an empty tensor, 0.
+/// @pre `shape` and `strides` have `ndim` entries
+constexpr std::int64_t compact_size(const std::int64_t* shape, const std::int64_t* strides,
+                                    std::size_t ndim, bool column_major) noexcept {
+  std::int64_t size = 1;
+  for (std::size_t n = 0; n < ndim; ++n) {
+    const std::size_t r = column_major ? n : ndim - 1 - n;
+    if (shape[r] < 1 || (shape[r] != 1 && strides[r] != size) ||
+        multiply_overflows(shape[r], size, size)) {
+      return 0;
+    }
+  }
+  return size;
+}
+
 }  // namespace usm_dlpack::detail

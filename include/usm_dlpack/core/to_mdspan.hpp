@@ -174,7 +174,7 @@ template <class View>
 }
 
 /// Whether `accept_common_case` handles a view type: elements of whole bytes and a dtype of
-/// DLPack, no promised alignment, a mapping made from strides or determined by extents.
+/// DLPack, no promised alignment, a mapping made from strides or compact.
 template <class View, class Mapping = typename View::mapping_type>
 inline constexpr bool has_common_case =
     data_type_v<typename View::element_type>.bits >= 8 &&
@@ -183,21 +183,26 @@ inline constexpr bool has_common_case =
     (made_from_strides<Mapping> ? !accepts_any_stride_v<Mapping>
                                 : made_from_extents<Mapping> && padding_of<Mapping> == 0);
 
+/// An upper bound of every extent, stride and index if the layout has the strides; 0 if not,
+/// or if this is not known at a glance.
 template <class Mapping>
-constexpr bool holds_reach(std::int64_t reach) noexcept {
-  bool holds = fits<typename Mapping::extents_type::index_type>(reach);
+constexpr std::int64_t reach_in_layout(const DLTensor& tensor) noexcept {
+  constexpr std::size_t rank = Mapping::extents_type::rank();
   if constexpr (made_from_strides<Mapping>) {
-    holds = holds && fits<stride_argument<Mapping>>(reach);
+    const std::int64_t reach = detail::nested_reach(tensor.shape, tensor.strides, rank);
+    return fits<stride_type<Mapping>>(reach) ? reach : 0;
+  } else {
+    return detail::compact_size(tensor.shape, tensor.strides, rank, is_left<Mapping>);
   }
-  return holds;
 }
 
-/// The fast path: accepts tensors with nested dimensions in aligned memory, as most are.
-/// Leaves all others to `convert_in_full`.
+/// The fast path: accepts compact tensors, or nested dimensions in a layout made from strides,
+/// in aligned memory, as most are. Leaves all others to `convert_in_full`.
 /// @returns the address of the first element, or 0
 template <class View>
 std::uintptr_t accept_common_case(const DLTensor& tensor) noexcept {
   using element_type = typename View::element_type;
+  using mapping_type = typename View::mapping_type;
   constexpr DLDataType dtype = data_type_v<element_type>;
   constexpr std::size_t rank = View::rank();
   if (tensor.ndim != static_cast<std::int32_t>(rank) || tensor.data == nullptr ||
@@ -207,12 +212,12 @@ std::uintptr_t accept_common_case(const DLTensor& tensor) noexcept {
                                                        std::make_index_sequence<rank>{})) {
     return 0;
   }
-  const std::int64_t reach = detail::nested_reach(tensor.shape, tensor.strides, rank);
+  const std::int64_t reach = reach_in_layout<mapping_type>(tensor);
   std::uintptr_t first = 0;
   std::int64_t nbytes = 0;
   std::uintptr_t end = 0;
   const bool accepted =
-      reach != 0 && holds_reach<typename View::mapping_type>(reach) &&
+      reach != 0 && fits<typename View::index_type>(reach) &&
       !__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data),
                               tensor.byte_offset, &first) &&
       !multiply_overflows(reach, sizeof(element_type), nbytes) &&
@@ -222,12 +227,25 @@ std::uintptr_t accept_common_case(const DLTensor& tensor) noexcept {
 }
 
 template <class Mapping, std::size_t... Ranks>
-Mapping nested_mapping(const DLTensor& tensor, std::index_sequence<Ranks...> ranks) {
+Mapping mapping_in_layout(const DLTensor& tensor, std::index_sequence<Ranks...> ranks) {
   const auto extents = make_extents<typename Mapping::extents_type>(tensor.shape, ranks);
   if constexpr (made_from_strides<Mapping>) {
     return Mapping(extents, make_strides<Mapping>(tensor.strides, ranks));
   } else {
     return Mapping(extents);
+  }
+}
+
+/// Whether a mapping has the strides: the constructor of one made from strides may ignore
+/// them.
+template <class Mapping, std::size_t... Ranks>
+bool has_strides([[maybe_unused]] const Mapping& mapping,
+                 [[maybe_unused]] const std::int64_t* strides, std::index_sequence<Ranks...>) {
+  if constexpr (made_from_strides<Mapping>) {
+    return (true && ... &&
+            (static_cast<std::int64_t>(mapping.stride(Ranks)) == strides[Ranks]));
+  } else {
+    return true;
   }
 }
 
@@ -240,9 +258,9 @@ View convert(const DLTensor& tensor, subbyte storage) {
     using mapping_type = typename View::mapping_type;
     constexpr std::make_index_sequence<View::rank()> ranks{};
     if (const std::uintptr_t first = detail::accept_common_case<View>(tensor); first != 0) {
-      const mapping_type mapping = nested_mapping<mapping_type>(tensor, ranks);
-      if (detail::is_strided(mapping) && detail::origin_index(mapping, ranks) == 0 &&
-          has_strides(mapping, tensor.shape, tensor.strides, ranks)) {
+      const auto mapping = mapping_in_layout<mapping_type>(tensor, ranks);
+      if (detail::origin_index(mapping, ranks) == 0 &&
+          has_strides(mapping, tensor.strides, ranks)) {
         return View(reinterpret_cast<typename View::data_handle_type>(first), mapping);
       }
     }
@@ -277,8 +295,8 @@ void check_writable(std::uint64_t flags) {
 /// The view's strides may differ from the tensor's in dimensions of extent 1, and if the view
 /// is empty. Zero and negative strides need `layout_relaxed`, or another layout with
 /// `accepts_any_stride_v`. A bare DLTensor carries no flags: it counts as writable and packed.
-/// @tparam View an mdspan type whose layout is made from extents (right, left), extents and
-///         strides (stride, relaxed, user-defined), or extents and a padding
+/// @tparam View an mdspan type whose layout is right, left, a padded one of both, stride,
+///         relaxed, or a user's, made from extents and an array of strides
 /// @returns a view that borrows the memory; shape and strides are copied into its mapping
 /// @throws conversion_error of the first broken rule
 template <class View, class = detail::required_view<View>,

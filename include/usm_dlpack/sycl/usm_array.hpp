@@ -24,20 +24,17 @@
 
 namespace usm_dlpack::detail {
 
-/// Checks that the index type holds the products of extents that a mapping computes. Extents
-/// of 0 count as 1, because the strides of an empty array are products too.
+/// Extents of 0 count as 1, because the strides of an empty array are products too.
 template <class Mapping>
 void check_product(const typename Mapping::extents_type& extents) {
-  using extents_type = typename Mapping::extents_type;
-  using index_type = typename extents_type::index_type;
-  constexpr std::size_t rank = extents_type::rank();
+  constexpr std::size_t rank = Mapping::extents_type::rank();
   strided_shape<rank> given{};
   for (std::size_t r = 0; r < rank; ++r) {
     const std::int64_t extent = to_extent(extents.extent(r), r);
     given.shape[r] = extent == 0 ? 1 : extent;
   }
-  if (!holds_products<Mapping>(given)) {
-    refuse_product<index_type>("make the array smaller");
+  if (!holds_product<Mapping>(given, in_layout<Mapping>(given, is_left<Mapping>))) {
+    refuse_product<typename Mapping::extents_type::index_type>("make the array smaller");
   }
 }
 
