@@ -110,37 +110,46 @@ strided_bytes join_dimensions(strided_bytes all) {
   return joined;
 }
 
-/// Copies the elements of the dimensions from `r` on. @tparam Item bytes of one, or 0 if that
-/// is known only at run time
-template <std::int64_t Item>
-void copy_dimensions(const strided_bytes& all, std::size_t r, const unsigned char* from,
-                     unsigned char* to) {
+/// Calls a function for each item of the dimensions from `r` on, with its distances in bytes
+/// from the first item in both places.
+template <class Function>
+void for_each_item(const strided_bytes& all, std::size_t r, std::int64_t from, std::int64_t to,
+                   const Function& function) {
   if (r == all.dimensions.size()) {
-    std::memcpy(to, from, static_cast<std::size_t>(Item == 0 ? all.item : Item));
+    function(from, to);
     return;
   }
   const auto [extent, from_stride, to_stride] = all.dimensions[r];
   for (std::int64_t i = 0; i < extent; ++i) {
     if (r + 1 == all.dimensions.size()) {
-      std::memcpy(to, from, static_cast<std::size_t>(Item == 0 ? all.item : Item));
+      function(from, to);
     } else {
-      copy_dimensions<Item>(all, r + 1, from, to);
+      for_each_item(all, r + 1, from, to, function);
     }
     from += from_stride;
     to += to_stride;
   }
 }
 
+/// @tparam Item bytes of an item, or 0 if that is known only at run time
+template <std::size_t Item>
+void copy_items(const strided_bytes& all, const unsigned char* from, unsigned char* to) {
+  for_each_item(all, 0, 0, 0, [&](std::int64_t from_byte, std::int64_t to_byte) {
+    std::memcpy(to + to_byte, from + from_byte,
+                Item == 0 ? static_cast<std::size_t>(all.item) : Item);
+  });
+}
+
 /// Copies elements within host memory. @param from, to the first element
 void rearrange(const strided_bytes& elements, const unsigned char* from, unsigned char* to) {
   const strided_bytes joined = join_dimensions(elements);
   switch (joined.item) {
-    case 1: return copy_dimensions<1>(joined, 0, from, to);
-    case 2: return copy_dimensions<2>(joined, 0, from, to);
-    case 4: return copy_dimensions<4>(joined, 0, from, to);
-    case 8: return copy_dimensions<8>(joined, 0, from, to);
-    case 16: return copy_dimensions<16>(joined, 0, from, to);
-    default: return copy_dimensions<0>(joined, 0, from, to);
+    case 1: return copy_items<1>(joined, from, to);
+    case 2: return copy_items<2>(joined, from, to);
+    case 4: return copy_items<4>(joined, from, to);
+    case 8: return copy_items<8>(joined, from, to);
+    case 16: return copy_items<16>(joined, from, to);
+    default: return copy_items<0>(joined, from, to);
   }
 }
 
@@ -177,73 +186,21 @@ void fetch(std::int32_t device_id, const strided_bytes& elements, const unsigned
   rearrange(elements, static_cast<const unsigned char*>(staged.get()) - before, to);
 }
 
-/// Copies bits, the lowest of a byte first.
-void copy_bits(const unsigned char* from, std::int64_t from_bit, unsigned char* to,
-               std::int64_t to_bit, std::int64_t count) {
-  if ((from_bit | to_bit | count) % 8 == 0) {
-    std::memcpy(to + to_bit / 8, from + from_bit / 8, static_cast<std::size_t>(count / 8));
-    return;
-  }
-  for (std::int64_t i = 0; i < count; ++i) {
-    const int bit = from[(from_bit + i) / 8] >> ((from_bit + i) % 8) & 1;
-    unsigned char& byte = to[(to_bit + i) / 8];
-    const int place = static_cast<int>((to_bit + i) % 8);
-    byte = static_cast<unsigned char>((byte & ~(1 << place)) | bit << place);
-  }
-}
-
-/// The number of dimensions outside a run. A run is a part of the tensor whose elements are
-/// compact in C order: the innermost dimensions, as many as possible.
-/// @param run the number of its elements
-std::size_t dimensions_outside(const DLTensor& tensor, std::int64_t& run) {
-  run = 1;
-  std::int32_t outer = tensor.ndim;
-  for (; outer > 0; --outer) {
-    if (tensor.shape[outer - 1] != 1 && tensor.strides[outer - 1] != run) {
-      break;
-    }
-    run *= tensor.shape[outer - 1];
-  }
-  return static_cast<std::size_t>(outer);
-}
-
-/// Calls a function for each run, with the number of bits before the run in row-major order,
-/// the position of the run's first bit, counted from the lowest byte of the tensor, and the
-/// number of its bits.
-/// @pre the tensor is not empty
-template <class Function>
-void for_each_run(const proved_tensor& tensor, Function&& function) {
-  const DLTensor& described = tensor.described;
-  std::int64_t count = 1;
-  const std::size_t outer = dimensions_outside(described, count);
-  const std::int64_t bits = bits_of_element(tensor);
-  std::vector<std::int64_t> index(outer, 0);
-  const auto first =
-      static_cast<std::int64_t>(tensor.structure().first - tensor.structure().lowest);
-  // In elements from the first. Unsigned, because an extent of 1 may have any stride, and the
-  // sum may wrap.
-  std::uint64_t at = 0;
-  for (std::int64_t run = 0;; ++run) {
-    function(run * count * bits, first * 8 + static_cast<std::int64_t>(at) * bits,
-             count * bits);
-    for (std::size_t r = outer;;) {
-      if (r == 0) {
-        return;
-      }
-      --r;
-      at += static_cast<std::uint64_t>(described.strides[r]);
-      if (++index[r] < described.shape[r]) {
-        break;
-      }
-      at -= static_cast<std::uint64_t>(described.strides[r]) *
-            static_cast<std::uint64_t>(described.shape[r]);
-      index[r] = 0;
-    }
-  }
-}
-
 /// Whether the elements have whole bytes.
 bool has_whole_bytes(const proved_tensor& tensor) { return bits_of_element(tensor) % 8 == 0; }
+
+[[noreturn]] void refuse_packed(const proved_tensor& tensor) {
+  detail::refuse(errc::dtype_unsupported, "dtype",
+                 "elements of whole bytes, or packed ones that lie as in the copy",
+                 "packed " + to_string(tensor.described.dtype),
+                 "have the producer unpack it to a dtype of whole bytes");
+}
+
+/// The number of elements in C order without gaps; otherwise, and of an empty tensor, 0.
+std::int64_t compact_size(const proved_tensor& tensor) {
+  const DLTensor& described = tensor.described;
+  return detail::compact_size(described.shape, described.strides, tensor.ndim(), false);
+}
 
 std::int64_t place_of_first(const proved_tensor& tensor) {
   return static_cast<std::int64_t>(tensor.structure().first - tensor.structure().lowest);
@@ -268,29 +225,6 @@ strided_bytes elements_of(const proved_tensor& shaped, const proved_tensor* from
   return made;
 }
 
-/// Copies into row-major order within host memory. @param span the lowest byte of the source
-void gather(const proved_tensor& source, const unsigned char* span, unsigned char* to) {
-  if (has_whole_bytes(source)) {
-    rearrange(elements_of(source, &source, nullptr), span + place_of_first(source), to);
-    return;
-  }
-  for_each_run(source, [&](std::int64_t to_bit, std::int64_t from_bit, std::int64_t bits) {
-    copy_bits(span, from_bit, to, to_bit, bits);
-  });
-}
-
-/// Copies from row-major order within host memory. @param span the lowest byte of the
-/// destination
-void scatter(const unsigned char* from, const proved_tensor& to, unsigned char* span) {
-  if (has_whole_bytes(to)) {
-    rearrange(elements_of(to, nullptr, &to), from, span + place_of_first(to));
-    return;
-  }
-  for_each_run(to, [&](std::int64_t from_bit, std::int64_t to_bit, std::int64_t bits) {
-    copy_bits(from, from_bit, span, to_bit, bits);
-  });
-}
-
 /// Copies the source's bytes, gaps included, to the host. @pre the GIL is not held
 void copy_span(const proved_tensor& source, void* to) {
   const std::uint64_t nbytes = source.structure().nbytes;
@@ -302,19 +236,25 @@ void copy_span(const proved_tensor& source, void* to) {
 }
 
 /// Writes the elements to host memory, compact and in row-major order.
-/// @pre the GIL is not held; the source is not empty
+/// @pre the GIL is not held; the source is not empty, and compact if elements are packed
 void compact(const proved_tensor& source, unsigned char* to) {
   if (is_c_contiguous(source)) {
     copy_span(source, to);
-  } else if (host_reads(source)) {
-    gather(source, bytes_of(source), to);
-  } else if (has_whole_bytes(source)) {
-    fetch(source.proof.device_id(), elements_of(source, &source, nullptr),
-          bytes_of(source) + place_of_first(source), to);
+    return;
+  }
+  const strided_bytes elements = elements_of(source, &source, nullptr);
+  const unsigned char* first = bytes_of(source) + place_of_first(source);
+  if (host_reads(source)) {
+    rearrange(elements, first, to);
   } else {
-    const copy_memory staged = allocate_host(source.structure().nbytes);
-    copy_span(source, staged.get());
-    gather(source, static_cast<const unsigned char*>(staged.get()), to);
+    fetch(source.proof.device_id(), elements, first, to);
+  }
+}
+
+/// Refuses packed elements that a copy would have to take out of their bytes.
+void check_packing(const proved_tensor& source, const copy_layout& copy) {
+  if (copy.compact && !has_whole_bytes(source) && !is_c_contiguous(source)) {
+    refuse_packed(source);
   }
 }
 
@@ -323,34 +263,26 @@ void write_whole(const unsigned char* values, const proved_tensor& to) {
   const std::uint64_t nbytes = to.structure().nbytes;
   const copy_memory staged = allocate_host(nbytes);
   auto* bytes = static_cast<unsigned char*>(staged.get());
-  scatter(values, to, bytes);
+  rearrange(elements_of(to, nullptr, &to), values, bytes + place_of_first(to));
   copy_bytes(to.proof.device_id(), bytes, reinterpret_cast<void*>(to.structure().lowest),
              nbytes);
 }
 
-/// Writes a tensor with gaps in device USM: by a copy for each run, because others may write
-/// to the gaps meanwhile. A byte that packed elements share with others is read before.
+/// Writes a tensor with gaps in device USM: by a copy for each run of elements that lie side
+/// by side, because others may write to the gaps meanwhile.
 void write_runs(const unsigned char* values, const proved_tensor& to) {
   constexpr std::size_t most_pending = 1024;
-  auto* span = reinterpret_cast<unsigned char*>(to.structure().lowest);
-  const bool whole = has_whole_bytes(to);
-  const copy_memory staged = whole ? copy_memory() : allocate_host(to.structure().nbytes);
-  auto* packed = static_cast<unsigned char*>(staged.get());
-  if (!whole) {
-    copy_span(to, packed);
-    scatter(values, to, packed);
-  }
+  auto* first = reinterpret_cast<unsigned char*>(to.structure().first);
   sycl::queue queue = dpctl_queue(to.proof.device_id());
   std::vector<sycl::event> pending;
   const auto wait = [&] {
     std::for_each(pending.begin(), pending.end(), &detail::wait_for_command);
     pending.clear();
   };
-  for_each_run(to, [&](std::int64_t from_bit, std::int64_t to_bit, std::int64_t bits) {
-    const std::int64_t first = to_bit / 8, end = (to_bit + bits + 7) / 8;
-    pending.push_back(queue.memcpy(span + first,
-                                   whole ? values + from_bit / 8 : packed + first,
-                                   static_cast<std::size_t>(end - first)));
+  const strided_bytes runs = join_dimensions(elements_of(to, nullptr, &to));
+  for_each_item(runs, 0, 0, 0, [&](std::int64_t from_byte, std::int64_t to_byte) {
+    pending.push_back(queue.memcpy(first + to_byte, values + from_byte,
+                                   static_cast<std::size_t>(runs.item)));
     if (pending.size() == most_pending) {
       wait();
     }
@@ -358,11 +290,13 @@ void write_runs(const unsigned char* values, const proved_tensor& to) {
   wait();
 }
 
-/// Writes compact elements in row-major order to USM. @pre the GIL is not held
+/// Writes compact elements in row-major order to USM.
+/// @pre the GIL is not held; the elements have whole bytes
 void write_elements(const unsigned char* values, const proved_tensor& to) {
   if (host_reads(to)) {
-    scatter(values, to, reinterpret_cast<unsigned char*>(to.structure().lowest));
-  } else if (has_whole_bytes(to) && layout_of_copy(to).nbytes == to.structure().nbytes) {
+    rearrange(elements_of(to, nullptr, &to), values,
+              reinterpret_cast<unsigned char*>(to.structure().first));
+  } else if (layout_of_copy(to).nbytes == to.structure().nbytes) {
     write_whole(values, to);
   } else {
     write_runs(values, to);
@@ -422,8 +356,7 @@ bool one_copy_reaches(const proved_tensor& source, std::int32_t device_id) {
 }  // namespace
 
 bool is_c_contiguous(const proved_tensor& tensor) {
-  std::int64_t run = 1;
-  return tensor.structure().empty || dimensions_outside(tensor.described, run) == 0;
+  return tensor.structure().empty || compact_size(tensor) != 0;
 }
 
 void copy_free::operator()(void* address) noexcept {
@@ -487,11 +420,16 @@ void write_to_usm(const proved_tensor& from, const proved_tensor& to) {
   if (to.structure().empty || are_the_same(from, to)) {
     return;
   }
+  const bool is_block = have_one_layout(from, to) &&
+                        !share_bytes(from.structure(), to.structure()) &&
+                        one_copy_reaches(from, to.proof.device_id());
+  // Packed elements that fill their bytes: other views have elements in the last one, too.
+  const bool fills = compact_size(to) * bits_of_element(to) % 8 == 0;
+  if (!has_whole_bytes(to) && !(is_block && is_c_contiguous(to) && fills)) {
+    refuse_packed(to);
+  }
   const without_gil unlocked;
   detail::ask_runtime("data", [&] {
-    const bool is_block = has_whole_bytes(to) && have_one_layout(from, to) &&
-                          !share_bytes(from.structure(), to.structure()) &&
-                          one_copy_reaches(from, to.proof.device_id());
     if (is_block) {
       copy_bytes(to.proof.device_id(), bytes_of(from),
                  reinterpret_cast<void*>(to.structure().lowest), to.structure().nbytes);
@@ -506,6 +444,7 @@ void write_to_usm(const proved_tensor& from, const proved_tensor& to) {
 
 tensor_copy copy_to_host(const proved_tensor& source, bool c_order) {
   const copy_layout layout = layout_of_copy(source, c_order);
+  check_packing(source, layout);
   copy_memory memory = allocate_host(layout.nbytes);
   if (layout.compact) {
     write_compact(source, memory.get());
@@ -519,6 +458,7 @@ tensor_copy copy_to_host(const proved_tensor& source, bool c_order) {
 tensor_copy copy_to_usm(const proved_tensor& source, std::int32_t device_id,
                         sycl::usm::alloc kind, bool c_order) {
   const copy_layout layout = layout_of_copy(source, c_order);
+  check_packing(source, layout);
   copy_memory memory = find_usm("copy", layout.nbytes, device_id, kind);
   if (memory.get() == nullptr) {
     refuse_memory(std::to_string(layout.nbytes));

@@ -3,7 +3,8 @@
 // Copies of tensors, in USM or in host memory. The caller waits for the work on the tensors
 // before. A copy is complete when it is returned. Its elements do not overlap: positive
 // strides are kept if the elements neither overlap nor have gaps; otherwise the copy is
-// compact in C order.
+// compact in C order. Packed elements are copied by whole bytes; a copy that would have to
+// take them apart is refused (`dtype_unsupported`).
 #pragma once
 
 #include "queues.hpp"

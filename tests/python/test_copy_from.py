@@ -282,6 +282,24 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign
     assert foreign.deletions == 5  # of the capsules that the source dropped before
 
 
+def test_packed_elements_are_written_by_whole_bytes_in_c_order(memory):
+    values = to_dlpack_tensor(memory, shape=(2, 4), dtype="int4")
+    values_of_bytes = to_dlpack_tensor(memory, shape=4, dtype="uint8")
+    values_of_bytes.copy_from(np.array([1, 2, 3, 4], "u1"))
+    written = empty((2, 4), dtype="int4")
+    written.copy_from(values)
+    assert to_dlpack_tensor(written, dtype="uint8").numpy().tolist() == [1, 2, 3, 4]
+    columns = to_dlpack_tensor(memory, shape=(2, 4), strides=(1, 2), dtype="int4")
+    half_a_byte = to_dlpack_tensor(memory, shape=3, dtype="int4", byte_offset=8)
+    for to, source in (
+        (written, columns),
+        (columns, written),
+        (half_a_byte, empty(3, dtype="int4")),
+    ):
+        with refused("dtype_unsupported", "dtype", expected="whole bytes", found="packed int4"):
+            to.copy_from(source)
+
+
 def test_padded_and_packed_elements_are_not_mixed(memory):
     packed = to_dlpack_tensor(memory, shape=12, dtype="int4")
     with refused("dtype_mismatch", "flags", found="a byte each"):

@@ -95,6 +95,13 @@ class View:
         wanted = zip(self.shape, self.steps, self.compact, strict=True)
         return 0 in self.shape or all(n == 1 or step == own for n, step, own in wanted)
 
+    def is_kept(self, width: int) -> bool:
+        """Whether a copy has these strides: no negative ones, no gaps, no shared elements."""
+        low, end = self.span(width)
+        places = self.indices().ravel()
+        dense = end - low == -(-places.size * width // 8) and len(np.unique(places)) == places.size
+        return min(self.steps, default=0) >= 0 and (dense or 0 in self.shape)
+
     def indices(self) -> Any:
         """Return where each element is, in elements from the first, as NumPy counts it."""
         steps = [s if n > 1 else 0 for n, s in zip(self.shape, self.steps, strict=True)]
@@ -227,7 +234,11 @@ def test_a_view_comes_back_as_the_same_bits_in_the_same_place(
             else:
                 with refused("copy_needed", "strides", expected="C order", remedy="copy=None"):
                     from_dlpack(x, order="C", copy=False)
-    assert np.array_equal(host_copy(came_back[0], width), expected)
+    if kind != "device" or width % 8 == 0 or view.is_c or view.is_kept(width):
+        assert np.array_equal(host_copy(came_back[0], width), expected)
+    else:
+        with refused("dtype_unsupported", "dtype", expected="whole bytes", found="packed"):
+            host_copy(came_back[0], width)
     if kind != "device" and hasattr(tensor.host_view(), "__array_interface__"):
         for seen in (np.asarray(tensor.host_view()), np.from_dlpack(tensor.host_view())):
             assert (seen.dtype, seen.shape) == (tensor.dtype, view.shape)
@@ -271,14 +282,16 @@ def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
     foreign = foreign_view(view, address + first, dtype, False, first % 48)
     foreign.tensor.device_type = 1 if start == "malloc" else 14
     array = ForeignArray(foreign, (foreign.tensor.device_type, 0))
+    kept = order is None and view.is_kept(width)
+    if width % 8 != 0 and not view.is_c and not kept:
+        with refused("dtype_unsupported", "dtype", expected="whole bytes", found="packed"):
+            from_dlpack(array, device=(14, 0), copy=True, usm_type=kind, order=order)
+        return
     copied = from_dlpack(array, device=(14, 0), copy=True, usm_type=kind, order=order)
     expected = elements(values, first, view, width)
     assert (copied.shape, copied.usm_type) == (view.shape, kind)
     assert copied.byte_extent == copied.nbytes == -(-math.prod(view.shape) * width // 8)
-    places = view.indices().ravel()
-    dense = end - low == copied.nbytes and len(np.unique(places)) == len(places)
-    kept = min(view.steps, default=0) >= 0 and (dense or 0 in view.shape)
-    assert copied.strides == (view.steps if kept and order is None else view.compact)
+    assert copied.strides == (view.steps if kept else view.compact)
     assert np.array_equal(host_copy(copied, width), expected)
     if not isinstance(copied.dtype, str):
         assert copied.numpy().shape == view.shape
@@ -289,7 +302,7 @@ def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
 @settings(max_examples=250)
 @given(
     view=views().filter(lambda view: view.layout != "broadcast"),
-    dtype=st.sampled_from(DTYPES + PADDED),
+    dtype=st.sampled_from([dtype for dtype in DTYPES + PADDED if width_of(dtype) % 8 == 0]),
     kind=st.sampled_from(list(KINDS)),
     layout=st.sampled_from(LAYOUTS),
     place=st.sampled_from(["memory of the host", *KINDS]),
