@@ -32,15 +32,14 @@ void check_within(const tensor_structure& view, const byte_range& object) {
 }
 
 /// Refuses an array whose offset leads out of the allocation at its address, as far as the
-/// backend reports the allocation. Of a chunk, only the part from that address on is known.
+/// backend reports the allocation.
 void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) {
   DLTensor named{};
   named.data = reinterpret_cast<void*>(origin);
   named.device = device;
   named.dtype = {kDLUInt, 8, 1};
   const usm_allocation proof = validate(named);
-  const bool is_out = first < proof.base() ? proof.bounds_proved() != bounds_proof::chunk
-                                           : first - proof.base() >= proof.size();
+  const bool is_out = first < proof.base() || first - proof.base() >= proof.size();
   if (proof.size() != 0 && is_out) {
     detail::refuse(errc::out_of_bounds, "byte_offset",
                    "a first element within the allocation of the object's address",

@@ -34,7 +34,7 @@ accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
 
 /// The names of proofs in Python.
 const char* name_of(bounds_proof bounds) {
-  static constexpr const char* names[] = {"allocation", "chunk", "block", "both_ends", "none"};
+  static constexpr const char* names[] = {"allocation", "block", "both_ends", "none"};
   return names[static_cast<std::size_t>(bounds)];
 }
 const char* name_of(device_proof device) {
@@ -132,19 +132,18 @@ void register_allocation(guarded_module& module) {
           "Whether elements may overlap, as far as the strides show.")
       .def_prop_ro(
           "base", [](const self& a) { return a.proof().base(); },
-          "Address of the allocation or block that `bounds` names. For \"chunk\" it is the\n"
-          "lowest address of the view, and for \"both_ends\" and \"none\" it is 0.")
+          "Address of the allocation or block that `bounds` names; 0 for \"both_ends\" and\n"
+          "\"none\".")
       .def_prop_ro(
           "size", [](const self& a) { return a.proof().size(); },
           "Bytes from `base` to the end of what `bounds` names, or 0.")
       .def_prop_ro(
           "bounds", [](const self& a) { return name_of(a.proof().bounds_proved()); },
           "What the view is proved to lie in.\n\n"
-          "\"allocation\" is exactly SYCL's allocation. \"chunk\" is a chunk of SYCL's pool on\n"
-          "Level Zero: the allocation, rounded up. \"block\" is an allocation of the driver, in\n"
-          "which other allocations may be, or adjacent pieces of memory that are mapped in one\n"
-          "reservation. \"both_ends\": only the first and last byte were looked at, and are USM\n"
-          "of one kind and device. \"none\": the view is empty.")
+          "\"allocation\" is exactly SYCL's allocation. \"block\" is an allocation of the driver,\n"
+          "in which other allocations may be (on Level Zero always), or adjacent pieces of memory\n"
+          "that are mapped in one reservation. \"both_ends\": only the first and last byte were\n"
+          "looked at, and are USM of one kind and device. \"none\": the view is empty.")
       .def_prop_ro(
           "device_proof", [](const self& a) { return name_of(a.proof().device_proved()); },
           "How the device is known.\n\n"

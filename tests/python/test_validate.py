@@ -26,7 +26,7 @@ def test_everything_that_was_proved_is_said(usm_type, queue):
     assert proof.readonly is False
     assert proof.nbytes == (6 + 4 + 1) * 4
     assert proof.overlapping is False
-    check_bounds(proof, owner, first=8)
+    check_bounds(proof, owner)
     assert proof.device_proof == ("none" if usm_type == "host" else "backend")
 
 

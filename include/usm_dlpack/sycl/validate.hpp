@@ -78,8 +78,8 @@ class usm_allocation {
   device_proof device_proved() const noexcept { return found_.device; }
   /// How the bounds are known.
   bounds_proof bounds_proved() const noexcept { return range_.proof; }
-  /// Base address and size in bytes of the range that `bounds_proved()` names; for `chunk`,
-  /// from the view's lowest address to the chunk's end. Size 0 for `both_ends` and `none`.
+  /// Base address and size in bytes of the range that `bounds_proved()` names. Size 0 for
+  /// `both_ends` and `none`.
   std::uintptr_t base() const noexcept { return range_.base; }
   std::size_t size() const noexcept { return range_.size; }
   /// The bytes of the view, and whether its elements provably do not overlap.
@@ -243,7 +243,7 @@ struct import_protocol {
 
   void check_bounds(const platform_entry& entry) {
     const tensor_structure& view = result.structure_;
-    result.range_ = entry.queries->range(view, result.found_.kind);
+    result.range_ = entry.queries->range(view);
     const allocation_range& range = result.range_;
     if (range.proof != bounds_proof::both_ends) {
       if (!range.contains(view)) {
@@ -267,10 +267,9 @@ struct import_protocol {
       refuse(errc::out_of_bounds, "shape", "a view within one allocation",
              "one of " + digits(view.nbytes) + " bytes that reaches out of it", remedy);
     }
-    const char* const end =
-        range.proof == bounds_proof::allocation ? " bytes of its allocation"
-        : range.proof == bounds_proof::chunk    ? " bytes up to the end of its chunk"
-                                                : " bytes of the driver's block";
+    const char* const end = range.proof == bounds_proof::allocation
+                                ? " bytes of its allocation"
+                                : " bytes of the driver's block";
     refuse(errc::out_of_bounds, "shape", "a view within the " + digits(range.size) + end,
            bytes_from(view.lowest, view.nbytes, range.base), remedy);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sycl/backends/level_zero.hpp: what Level Zero and libumf tell of SYCL's memory, and
-// what is claimed where they do not. Run on Intel's driver by `dev.py gpu`.
+// sycl/backends/level_zero.hpp: what Level Zero reports of SYCL's memory, and what is claimed
+// where it does not. Run on Intel's driver by `dev.py gpu`.
 #include "usm_memory.hpp"
 
 #include <map>
@@ -29,81 +29,50 @@ TEST(LevelZero, TheDriverNamesKindAndDevice) {
   }
 }
 
-// --- Where SYCL's pool cut the memory -------------------------------------------------------
+// --- The driver's block ---------------------------------------------------------------------
 
-TEST(LevelZero, AViewWithinTheChunkOfAPoolIsTakenAndBeyondItRefused) {
-  for (const alloc kind : {alloc::host, alloc::device}) {
+TEST(LevelZero, AViewIsTakenUpToTheEndOfTheDriversBlockAndBeyondItRefused) {
+  for (const alloc kind : usm_kinds) {
     SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_memory memory(kind, 1000, queue_on());
-    const usm_memory neighbour(kind, 1000, queue_on());
-    expect_bounds(prove(memory.at(), 1000), bounds_proof::chunk, memory.at(), 1024);
-    expect_bounds(prove(memory.at(200), 800), bounds_proof::chunk, memory.at(200), 824);
-    expect_bounds(prove(memory.at(1023), 1), bounds_proof::chunk, memory.at(1023), 1);
-    EXPECT_REFUSAL(prove(memory.at(), 1025), errc::out_of_bounds, "shape",
-                   "a view within the 1024 bytes up to the end of its chunk",
-                   "one of 1025 bytes from byte 0");
-    EXPECT_REFUSAL(prove(memory.at(200), 825), errc::out_of_bounds, "shape",
-                   "a view within the 824 bytes up to the end of its chunk",
-                   "one of 825 bytes from byte 0");
-    EXPECT_REFUSAL(prove(neighbour.at(1), 64000), errc::out_of_bounds, "shape",
-                   "a view within the 1023 bytes up to the end of its chunk",
-                   "one of 64000 bytes from byte 0");
+    const usm_allocation proved = prove(memory.at(200), 800);
+    ASSERT_EQ(proved.bounds_proved(), bounds_proof::block);
+    const std::uintptr_t first = as_number(memory.at()) - proved.base();
+    ASSERT_GE(proved.size(), first + 1000);
+    const auto left = static_cast<std::int64_t>(proved.size() - first);
+    EXPECT_EQ(prove(memory.at(), left).base(), proved.base());
+    EXPECT_REFUSAL(
+        prove(memory.at(), left + 1), errc::out_of_bounds, "shape",
+        within_whole(proved.size()),
+        "one of " + std::to_string(left + 1) + " bytes from byte " + std::to_string(first));
   }
 }
 
-TEST(LevelZero, AViewFarWithinALargeChunkIsBoundedByTheChunk) {
-  for (const alloc kind : {alloc::host, alloc::device}) {
-    SCOPED_TRACE(usm_dlpack::to_string(kind));
-    const usm_memory memory(kind, 1'000'001, queue_on());
-    for (const std::ptrdiff_t offset : {0L, 1L, 70'000L, 1'000'000L}) {
-      expect_bounds(prove(memory.at(offset), 1), bounds_proof::chunk, memory.at(offset),
-                    (1U << 20) - static_cast<std::size_t>(offset));
-    }
-  }
-}
-
-TEST(LevelZero, AViewThatBeginsBelowItsFirstElementIsBoundedFromThere) {
-  const usm_memory memory(alloc::device, 1000, queue_on());
-  usm_tensor valid(alloc::device);
-  valid.tensor.data = memory.at(800);
-  valid.shape = {2, 2};
-  valid.strides = {-100, 1};
-  expect_bounds(validate(valid.tensor), bounds_proof::chunk, memory.at(400), 624);
-}
-
-TEST(LevelZero, MemoryTooLargeForAPoolIsBoundedExactlyFromEveryByte) {
+TEST(LevelZero, MemoryTooLargeForAPoolIsABlockAndBoundedExactlyFromEveryByte) {
   constexpr std::int64_t size = 5'000'001;
   for (const alloc kind : usm_kinds) {
     SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_memory memory(kind, size, queue_on());
     for (const std::ptrdiff_t offset : {0L, 1L, 5'000'000L}) {
-      expect_bounds(prove(memory.at(offset), size - offset), bounds_proof::allocation,
-                    memory.at(), size);
+      expect_bounds(prove(memory.at(offset), size - offset), bounds_proof::block, memory.at(),
+                    size);
       EXPECT_REFUSAL(prove(memory.at(offset), size - offset + 1), errc::out_of_bounds, "shape",
-                     "a view within the 5000001 bytes of its allocation",
+                     "a view within the 5000001 bytes of the driver's block",
                      "one of " + std::to_string(size - offset + 1) + " bytes from byte " +
                          std::to_string(offset));
     }
   }
 }
 
-/// Shared memory that the device only reads: the one that is of a pool.
-std::shared_ptr<std::byte> read_only_memory() {
-  const sycl::queue queue = queue_on();
-  auto* const made = static_cast<std::byte*>(sycl::malloc_shared(
-      1000, queue, {sycl::ext::oneapi::property::usm::device_read_only()}));
-  return {made, [queue](std::byte* memory) { sycl::free(memory, queue); }};
+TEST(LevelZero, WithoutPoolsEveryAllocationIsABlockUnpooled) {
+  for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
+    const usm_memory memory(kind, 1000, queue_on());
+    expect_bounds(prove(memory.at(200), 800), bounds_proof::block, memory.at(), 1000);
+  }
 }
 
-TEST(LevelZero, SharedMemoryIsNotOfAPoolUnlessTheDeviceOnlyReadsIt) {
-  const usm_memory shared(alloc::shared, 1000, queue_on());
-  expect_bounds(prove(shared.at(), 1000), bounds_proof::allocation, shared.at(), 1000);
-  expect_bounds(prove(shared.at(999), 1), bounds_proof::allocation, shared.at(), 1000);
-  const auto read_only = read_only_memory();
-  expect_bounds(prove(read_only.get(), 1000), bounds_proof::chunk, read_only.get(), 1024);
-}
-
-// --- Where libumf, or the driver, does not tell ---------------------------------------------
+// --- Where the driver does not tell ---------------------------------------------------------
 
 using detail::level_zero_queries;
 
@@ -113,59 +82,6 @@ auto with_queries(const Change& change) {
   return [&](device_table& table) {
     change_queries<level_zero_queries>(table.platforms.at(0), change);
   };
-}
-
-void forget_libumf(level_zero_queries& queries) { queries.pools = {}; }
-
-/// As if memory were not of a pool of SYCL's.
-void know_no_pool(level_zero_queries& queries) {
-  queries.pools.pool_of = [](const void*, void**) { return 5; };
-}
-
-template <std::size_t Bytes>
-int answer(void*, const void*, std::size_t* usable) {
-  *usable = Bytes;
-  return 0;
-}
-
-int refuse_to_say(void*, const void*, std::size_t*) { return 5; }
-
-TEST(LevelZero, WhatLibumfCannotTellOrTellsFalselyIsBoundedByTheDriversBlock) {
-  const usm_memory device(alloc::device, 1000, queue_on());
-  const auto expect_block = [&](const auto& change) {
-    const changed_table changed(with_queries(change));
-    const usm_allocation proved = prove(device.at(), 1000);
-    EXPECT_EQ(proved.bounds_proved(), bounds_proof::block);
-    EXPECT_EQ(proved.size(), 65536U);
-    const std::uint64_t first = as_number(device.at()) - proved.base();
-    EXPECT_REFUSAL(prove(device.at(), 1000000), errc::out_of_bounds, "shape",
-                   "a view within the 65536 bytes of the driver's block",
-                   "one of 1000000 bytes from byte " + std::to_string(first));
-  };
-  expect_block(forget_libumf);
-  expect_block(know_no_pool);
-  for (const auto usable_size : {&answer<0>, &answer<65537>, &refuse_to_say}) {
-    expect_block(
-        [&](level_zero_queries& queries) { queries.pools.usable_size = usable_size; });
-  }
-  // Nor is shared memory said to be whole, because a pool takes some.
-  const changed_table alone(with_queries(forget_libumf));
-  const auto read_only = read_only_memory();
-  EXPECT_EQ(prove(read_only.get(), 1000).bounds_proved(), bounds_proof::block);
-  EXPECT_GT(prove(read_only.get(), 1000).size(), 1000U);
-}
-
-TEST(LevelZero, WithoutPoolsTheDriversBlockIsTheAllocationIfThereIsNoLibumfUnpooled) {
-  for (const alloc kind : usm_kinds) {
-    SCOPED_TRACE(usm_dlpack::to_string(kind));
-    const usm_memory memory(kind, 1000, queue_on());
-    const auto expect_whole = [&](bounds_proof how, const auto& change) {
-      const changed_table changed(with_queries(change));
-      expect_bounds(prove(memory.at(200), 800), how, memory.at(), 1000);
-    };
-    expect_whole(bounds_proof::allocation, forget_libumf);
-    expect_whole(bounds_proof::block, know_no_pool);
-  }
 }
 
 TEST(LevelZero, BothEndsAreAskedWhereTheDriverTellsNoRange) {
@@ -289,10 +205,10 @@ TEST(LevelZero, AdjacentAllocationsAreNotOneBlock) {
   const usm_memory& lower = one.at() < other.at() ? one : other;
   ASSERT_EQ(lower.at(size), std::max(one.at(), other.at()));
   EXPECT_REFUSAL(prove(lower.at(), size + 1), errc::out_of_bounds, "shape",
-                 "a view within the 8388608 bytes of its allocation",
+                 "a view within the 8388608 bytes of the driver's block",
                  "one of 8388609 bytes from byte 0");
   EXPECT_REFUSAL(prove_downwards(lower.at(size), 4), errc::out_of_bounds, "shape",
-                 "a view within the 8388608 bytes of its allocation",
+                 "a view within the 8388608 bytes of the driver's block",
                  "one of 8 bytes from byte -4");
 }
 

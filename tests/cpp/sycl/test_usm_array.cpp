@@ -160,7 +160,7 @@ TEST(UsmArray, AManagedTensorOwnsTheMemoryItselfUnpooled) {
     EXPECT_EQ(managed->dl_tensor.byte_offset, 0U);
     EXPECT_EQ(validate(*managed).usm_type(), kind);
     EXPECT_EQ(validate(*managed).device_id(), 0);
-    EXPECT_EQ(validate(*managed).bounds_proved(), bounds_proof::allocation);
+    EXPECT_EQ(validate(*managed).bounds_proved(), whole_bounds());
     EXPECT_EQ(to_mdspan<view>(*managed).data_handle(), data);
     EXPECT_EQ(to_mdspan<view>(*managed).extents(), extents(4, 6));
     managed.reset();

@@ -39,7 +39,7 @@ TEST(UsmAllocation, EveryFieldIsTrueOfTheMemoryUnpooled) {
     EXPECT_EQ(proved.context(), context);
     EXPECT_EQ(proved.device_proved(),
               kind == alloc::host ? device_proof::none : device_proof::backend);
-    EXPECT_EQ(proved.bounds_proved(), bounds_proof::allocation);
+    EXPECT_EQ(proved.bounds_proved(), whole_bounds());
     EXPECT_EQ(proved.base(), reinterpret_cast<std::uintptr_t>(valid.memory.at()));
     EXPECT_EQ(proved.size(), usm_tensor::size);
     EXPECT_EQ(proved.structure().first, reinterpret_cast<std::uintptr_t>(valid.memory.at(4)));
@@ -170,14 +170,14 @@ TEST(UsmImport, EveryByteOfAViewMustLieInItsAllocationUnpooled) {
   valid.tensor.data = valid.memory.at(-4096);
   const auto expect_refused = [&](std::uint64_t byte_offset, const char* found) {
     valid.tensor.byte_offset = byte_offset;
-    EXPECT_REFUSAL(validate(valid.tensor), errc::out_of_bounds, "shape",
-                   "a view within the 96 bytes of its allocation", found);
+    EXPECT_REFUSAL(validate(valid.tensor), errc::out_of_bounds, "shape", within_whole(96),
+                   found);
   };
   expect_refused(4096 + 4, "one of 96 bytes from byte 4");
   valid.strides = {-6, 1};
   expect_refused(4096 + 68, "one of 96 bytes from byte -4");
   valid.tensor.byte_offset = 4096 + 72;
-  EXPECT_EQ(validate(valid.tensor).bounds_proved(), bounds_proof::allocation);
+  EXPECT_EQ(validate(valid.tensor).bounds_proved(), whole_bounds());
 }
 
 /// A view whose first element is the first of one allocation and whose last is that of
@@ -270,8 +270,7 @@ TEST(UsmImport, PaddedElementsSpanAByteEachAndPackedOnesLessUnpooled) {
   EXPECT_EQ(validate(valid.managed).structure().nbytes, 12U);
   EXPECT_EQ(validate(valid.managed.dl_tensor).structure().nbytes, 12U);
   valid.managed.flags = flag::is_subbyte_type_padded;
-  EXPECT_REFUSAL(validate(valid.managed), errc::out_of_bounds, "shape",
-                 "a view within the 96 bytes of its allocation",
+  EXPECT_REFUSAL(validate(valid.managed), errc::out_of_bounds, "shape", within_whole(96),
                  "one of 24 bytes from byte 84");
   valid.managed.dl_tensor.byte_offset = 72;
   EXPECT_EQ(validate(valid.managed).structure().nbytes, 24U);

@@ -138,6 +138,19 @@ inline std::uintptr_t as_number(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
+/// How the backend proves the bounds of memory that is the driver's allocation as a whole, and
+/// what a refusal says of them.
+inline bounds_proof whole_bounds() {
+  return root_devices().front().get_backend() == sycl::backend::ext_oneapi_level_zero
+             ? bounds_proof::block
+             : bounds_proof::allocation;
+}
+inline std::string within_whole(std::size_t bytes) {
+  return "a view within the " + std::to_string(bytes) +
+         (whole_bounds() == bounds_proof::block ? " bytes of the driver's block"
+                                                : " bytes of its allocation");
+}
+
 inline void expect_bounds(const usm_allocation& proved, bounds_proof how, const void* base,
                           std::size_t size) {
   EXPECT_EQ(proved.bounds_proved(), how);

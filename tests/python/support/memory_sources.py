@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real USM, bare and behind ``__sycl_usm_array_interface__``, and what is known of its bounds."""
 
-import os
 import weakref
 from typing import Any
 
@@ -12,9 +11,6 @@ from usm_dlpack import DLPackTensor, root_device, to_dlpack_tensor
 
 # SYCL's pool on Level Zero makes no allocation of so many bytes: the driver forgets it when freed.
 UNPOOLED = 5 << 20
-# The most bytes for which it makes one; it makes no shared USM.
-_MOST_POOLED = {"device": 4 << 20, "host": 2 << 20}
-_SMALLEST_CHUNK = 512
 
 KINDS = {
     "device": memory.MemoryUSMDevice,
@@ -86,19 +82,12 @@ def owned(memory: Any, **keywords: Any) -> tuple[DLPackTensor, weakref.ref[Typed
     return to_dlpack_tensor(array, **keywords), weakref.ref(array)
 
 
-def check_bounds(proof: Any, owner: Any, *, first: int = 0) -> None:
-    """Require what a proof says of a memory's bounds, for a view whose lowest byte is ``first``.
-
-    A chunk is known from the lowest byte of the view; the pool rounds its end up.
-    """
+def check_bounds(proof: Any, owner: Any) -> None:
+    """Require what a proof says of a memory's bounds: on Level Zero only those of a block."""
     address, nbytes = address_of(owner), int(owner.nbytes)
-    pooled = (
-        proof.root_device.backend == dpctl.backend_type.level_zero
-        and nbytes <= _MOST_POOLED.get(proof.usm_type, 0)
-        and os.environ.get("UR_L0_DISABLE_USM_ALLOCATOR", "0") == "0"
-    )
-    if pooled:
-        assert (proof.bounds, proof.base) == ("chunk", address + first)
-        assert nbytes <= first + proof.size <= max(2 * nbytes, _SMALLEST_CHUNK)
+    if proof.root_device.backend == dpctl.backend_type.level_zero:
+        assert proof.bounds == "block"
+        assert proof.base <= address
+        assert address + nbytes <= proof.base + proof.size
     else:
         assert (proof.bounds, proof.base, proof.size) == ("allocation", address, nbytes)

@@ -29,7 +29,6 @@ enum class device_proof {
 /// How far it is known that a view lies in one allocation.
 enum class bounds_proof {
   allocation,  ///< exactly: the backend reports base and size of SYCL's allocation
-  chunk,       ///< libumf reports the end of the pool's chunk: the allocation, rounded up
   block,       ///< the driver's allocation, which may hold several of SYCL's; or adjacent
                ///< pieces of memory, mapped in one reservation of virtual memory
   both_ends,   ///< the first and the last byte of the view are USM of one kind and device
@@ -106,10 +105,8 @@ class backend_queries {
     return found;
   }
 
-  /// The bounds of a view that is not empty, by the USM kind at its first element. SYCL does
-  /// not report them.
-  virtual allocation_range range(const tensor_structure& /*view*/,
-                                 sycl::usm::alloc /*kind*/) const noexcept {
+  /// The bounds of a view that is not empty. SYCL does not report them.
+  virtual allocation_range range(const tensor_structure& /*view*/) const noexcept {
     return {};
   }
 

@@ -67,8 +67,7 @@ struct cuda_queries final : backend_queries {
   /// CUDA reports each of SYCL's allocations exactly. But for memory that is mapped in pieces,
   /// it reports the whole reservation, mapped or not. A piece is smaller than that; around an
   /// allocation the mapping is at least as large.
-  allocation_range range(const tensor_structure& view,
-                         sycl::usm::alloc /*kind*/) const noexcept override {
+  allocation_range range(const tensor_structure& view) const noexcept override {
     const auto* const first = reinterpret_cast<const void*>(view.first);
     const auto [whole, mapped] = find_ranges(first);
     if (mapped.size >= whole.size || !whole.contains(view)) {

@@ -59,8 +59,7 @@ struct opencl_queries final : backend_queries {
     return found;
   }
 
-  allocation_range range(const tensor_structure& view,
-                         sycl::usm::alloc /*kind*/) const noexcept override {
+  allocation_range range(const tensor_structure& view) const noexcept override {
     const auto* first = reinterpret_cast<const void*>(view.first);
     void* base = nullptr;
     std::size_t size = 0;
