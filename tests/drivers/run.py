@@ -111,9 +111,7 @@ PLANS = (
         ),
         {
             "*Kernel*": "SYCL's kernels are SPIR-V, which this PoCL does not read",
-            "OpenclHandle*": "PoCL makes no sub-devices, and crashes with a wrong handle",
-            "OpenclInterop*": "the same, and its events count as references to their queue",
-            "OpenclExport*": "about sub-devices",
+            "OpenclInterop*": "PoCL makes no sub-devices, and crashes with a wrong handle",
             "Allocation.*": "about sub-devices",
             "Concurrency.*FreeArrays*": "PoCL crashes where threads allocate and free at once",
             "UsmAllocation.*SubDevice*": "about sub-devices",

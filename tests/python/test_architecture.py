@@ -105,8 +105,8 @@ SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 PLANTED = [
     (faults_of_arrows, "core/strides.hpp", SPDX + "#include <usm_dlpack/core.hpp>\n"),
     (faults_of_arrows, "core/strides.hpp", SPDX + "#include <usm_dlpack/sycl/config.hpp>\n"),
-    (faults_of_arrows, "sycl/backends/a.hpp", SPDX + "#include <usm_dlpack/opencl/handle.hpp>\n"),
-    (faults_of_arrows, "opencl/handle.hpp", SPDX + "#include <usm_dlpack/nanobind/views.hpp>\n"),
+    (faults_of_arrows, "sycl/backends/a.hpp", SPDX + "#include <usm_dlpack/opencl/interop.hpp>\n"),
+    (faults_of_arrows, "opencl/interop.hpp", SPDX + "#include <usm_dlpack/nanobind/views.hpp>\n"),
     (faults_of_sycl, "core/strides.hpp", SPDX + "#  include <CL/cl.h>\n"),
     (faults_of_conditions, "core/strides.hpp", SPDX + "# define RANK 8\n"),
     (faults_of_fill, "core/strides.hpp", SPDX + "h->fill<int>(to, 7, 4);\ns.fill(f(1, 2));\n"),

@@ -28,7 +28,6 @@ LISTS = {
     "managed": "legacy_rules, structure_rules",
     "validate": "header_rules, structure_rules, import_rules",
     "export": "view_rules, export_rules",
-    "opencl": "view_rules, opencl_rules",
 }
 
 

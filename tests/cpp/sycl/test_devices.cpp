@@ -148,13 +148,13 @@ TEST(BrokenDevice, HasAnIdAndIsRefusedWithTheTextOfTheRuntime) {
     text = error.what();
   }
   ASSERT_NE(text.find("DEVICE_NOT_AVAILABLE"), std::string::npos);
-  const auto expect_failed = [&](const auto& act, const char* field = device_id_field) {
-    EXPECT_REFUSAL(act(), errc::device_failed, field, "a device that the SYCL runtime can use",
+  const auto expect_failed = [&](const auto& act) {
+    EXPECT_REFUSAL(act(), errc::device_failed, device_id_field,
+                   "a device that the SYCL runtime can use",
                    "device 1, for which it throws \"" + text + "\"");
   };
   expect_failed([] { return root_device(1); });
   expect_failed([] { return default_context(1); });
-  expect_failed([] { return sycl_device(native_root(1)); }, "device");
   std::array<float, 4> elements{};
   const auto wrapper = to_dlpack_tensor(view_of(elements.data(), 4), DLDevice{kDLOneAPI, 1});
   expect_failed([&] { return validate(wrapper.get()); });
@@ -171,10 +171,8 @@ TEST(BrokenDevice, DoesNotDisturbTheUseOfTheOther) {
   std::array<float, 4> elements{};
   EXPECT_REFUSAL(to_dlpack_tensor(view_of(elements.data(), 4)), errc::pointer_unknown, "data");
 
-  EXPECT_EQ(sycl_device(native_root(0)), root_device(0));
   EXPECT_EQ(sycl_context(native_default_context(0)), default_context(0));
-  EXPECT_REFUSAL(sycl_context(native_default_context(1)), errc::runtime_error, "context",
-                 "a cl_context", "null");
+  EXPECT_EQ(native_default_context(1), nullptr);
 
   const device_table& table = device_table::get();
   ASSERT_EQ(table.platforms.size(), 2U);

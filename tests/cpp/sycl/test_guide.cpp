@@ -321,13 +321,21 @@ TEST(Guide, OpenclCodeExportsByItsHandles) {
   const auto allocated = usm_dlpack_test::native_floats(context.get(), device.get());
   float* const memory = allocated.get();
   const matrix view(memory, 4, 6);  // memory of clDeviceMemAllocINTEL(context.get(), ...)
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, context.get(), device.get());
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, context.get());
   const usm_dlpack::usm_allocation proved = usm_dlpack::validate(wrapper.get());
-  const auto found = usm_dlpack::opencl_context(proved);  // the way back, as a consumer
+  const auto found = usm_dlpack::opencl_context(proved.context());  // as a consumer
   EXPECT_EQ(found.get(), context.get());
   EXPECT_EQ(proved.data(), memory);
   EXPECT_EQ(proved.size(), 24 * sizeof(float));
-  EXPECT_EQ(usm_dlpack::sycl_queue(queue.get()).get_device(), mine.get_device());
+  const sycl::device same =
+      sycl::make_device<sycl::backend::opencl>(device.get());  // the same as root_device(0)
+  const sycl::queue here = sycl::make_queue<sycl::backend::opencl>(
+      queue.get(), usm_dlpack::sycl_context(context.get()));
+  EXPECT_EQ(same, usm_dlpack::root_device(0));
+  EXPECT_EQ(here.get_context(), mine.get_context());
+  EXPECT_EQ(here.get_device(), mine.get_device());
+  EXPECT_FALSE(here.is_in_order());
+  EXPECT_EQ(usm_dlpack::opencl_queue(here).get(), queue.get());
 }
 
 }  // namespace test_guide

@@ -67,8 +67,8 @@ TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
                structure_rules<received_tensor>, import_rules);
 }
 
-/// A view of USM whose type says that it is device USM, and with what it is exported: a queue,
-/// or the handles that OpenCL code has.
+/// A view of USM whose type says that it is device USM, and the queue that it is exported
+/// with.
 struct exported_view {
   struct device_view : breakable_view {
     using accessor_type = usm_accessor<alloc::device, breakable_view::accessor_type>;
@@ -76,9 +76,6 @@ struct exported_view {
   };
 
   sycl::queue queue = queue_on();
-  opencl_handle<cl_context> owned = opencl_context(queue);
-  cl_context context = owned.get();
-  cl_device_id device = native_root();
   std::optional<usm_memory> memory;
   std::optional<changed_table> moved;  // made before `hidden`, whose rule is an earlier one
   std::optional<changed_table> hidden;
@@ -108,8 +105,6 @@ void point_to_stack(exported_view& e) { e.view.handle = e.on_stack.data(); }
 void use_own_context(exported_view& e) {
   const sycl::device device = e.queue.get_device();
   e.queue = sycl::queue(sycl::context(device), device);
-  e.owned = opencl_context(e.queue);
-  e.context = e.owned.get();
   e.allocate();
 }
 
@@ -134,26 +129,6 @@ constexpr breakable_rule<exported_view> export_rules[] = {
 TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportProtocolTheEarlierIsRefused) {
   expect_order([](const exported_view& e) { return to_dlpack_tensor(e.view, e.queue); },
                view_rules<exported_view>, export_rules);
-}
-
-constexpr breakable_rule<exported_view> opencl_rules[] = {
-    {errc::runtime_error, "context", [](exported_view& e) { e.context = nullptr; },
-     "a cl_context", "null"},
-    {errc::device_without_id, "device", hide_device,
-     "a device whose root is in sycl::device::get_devices()", "one that is not"},
-    {errc::pointer_unknown, "data", point_to_stack, "USM of the given context",
-     "an allocation unknown to it"},
-    {errc::context_not_default, "context", use_own_context},
-    {errc::usm_type_not_accepted, "data", use_shared_usm,
-     "device USM, as the type of the view says", "shared USM"},
-    {errc::device_mismatch, "device", [](exported_view& e) { e.device = native_sub_device(); },
-     "device 0, where the memory is", "a sub-device of device 0"},
-};
-
-TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfTheExportByOpenclHandlesTheEarlierIsRefused) {
-  expect_order(
-      [](const exported_view& e) { return to_dlpack_tensor(e.view, e.context, e.device); },
-      view_rules<exported_view>, opencl_rules);
 }
 
 }  // namespace test_order_of_checks

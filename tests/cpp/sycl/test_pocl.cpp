@@ -35,13 +35,9 @@ TEST(PoclRoots, MemoryIsOfItsDeviceAloneAndHostMemoryOfEach) {
       for (const std::int32_t other : ids) {
         const sycl::queue queue = queue_on(other);
         const auto by_queue = [&] { return to_dlpack_tensor(memory.view, queue); };
-        const auto by_handle = [&] {
-          return to_dlpack_tensor(memory.view, native_default_context(), native_root(other));
-        };
         const auto prove = [&] { return validate(named(memory, other)); };
         if (on_host || other == id) {
           EXPECT_EQ(id_of(by_queue()), other);
-          EXPECT_EQ(id_of(by_handle()), other);
           EXPECT_EQ(prove().usm_type(), kind);
           EXPECT_EQ(prove().device(), queue.get_device());
           check_queue(queue, memory.view);
@@ -53,8 +49,6 @@ TEST(PoclRoots, MemoryIsOfItsDeviceAloneAndHostMemoryOfEach) {
                        "a queue on device " + there + ", where the memory is",
                        "one on device " + here);
         EXPECT_REFUSAL(check_queue(queue, memory.view), errc::queue_device_mismatch, "queue");
-        EXPECT_REFUSAL(by_handle(), errc::device_mismatch, "device",
-                       "device " + there + ", where the memory is", "device " + here);
         EXPECT_REFUSAL(prove(), errc::device_mismatch, "device.device_id",
                        there + " (the root device of the memory)", here);
       }

@@ -97,7 +97,7 @@ class usm_memory {
   bool freed_ = false;
 };
 
-/// Calls with what an export may be given beside a view: a context, a queue, and their handles
+/// Calls with what an export may be given beside a view: a context, its handle, and a queue
 /// where OpenCL is the backend and answers.
 template <class Act>
 void with_each_given(const sycl::queue& queue, const Act& act) {
@@ -105,9 +105,7 @@ void with_each_given(const sycl::queue& queue, const Act& act) {
   act(queue);
   if (detail::opencl_of(detail::device_table::get().platforms.at(0)) != nullptr &&
       queue.get_backend() == sycl::backend::opencl) {
-    const auto context = opencl_context(queue);
-    act(context.get());
-    act(context.get(), opencl_device(queue).get());
+    act(opencl_context(queue).get());
   }
 }
 

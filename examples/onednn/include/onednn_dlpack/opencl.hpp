@@ -23,14 +23,15 @@ inline dnnl::engine make_opencl_engine(cl_device_id device, cl_context context) 
 }
 
 /// The DLPack device id of an engine of OpenCL handles.
-/// @throws conversion_error as `usm_dlpack::sycl_device`; `context_not_default`;
+/// @throws conversion_error as `usm_dlpack::device_id`; `context_not_default`;
 ///         `request_unsupported` for an engine that is not OpenCL's
 inline std::int32_t opencl_device_id(const dnnl::engine& engine) {
   return detail::ask_onednn(
       "engine", "one made of OpenCL handles",
       "use onednn_dlpack::make_stream and make_memory for an engine of SYCL objects", [&] {
         const cl_device_id device = dnnl::ocl_interop::get_device(engine);
-        const std::int32_t id = usm_dlpack::device_id(usm_dlpack::sycl_device(device));
+        const std::int32_t id =
+            usm_dlpack::device_id(sycl::make_device<sycl::backend::opencl>(device));
         const auto ours = usm_dlpack::opencl_context(usm_dlpack::default_context(id));
         detail::check_context("engine", id,
                               ours.get() == dnnl::ocl_interop::get_context(engine),
@@ -40,10 +41,13 @@ inline std::int32_t opencl_device_id(const dnnl::engine& engine) {
 }
 
 /// The stream of an OpenCL queue; it orders as the queue does.
-/// @throws conversion_error as `opencl_device_id`, `make_stream`
+/// @throws conversion_error as `opencl_device_id`; `request_unsupported` for a queue that
+///         oneDNN refuses, such as one of another device or context than the engine's
 inline dnnl::stream make_opencl_stream(const dnnl::engine& engine, cl_command_queue queue) {
-  detail::check_queue(usm_dlpack::sycl_queue(queue), opencl_device_id(engine));
-  return dnnl::ocl_interop::make_stream(engine, queue);
+  static_cast<void>(opencl_device_id(engine));
+  return detail::ask_onednn("queue", "one of the engine's device and context",
+                            "pass a queue of the engine's context",
+                            [&] { return dnnl::ocl_interop::make_stream(engine, queue); });
 }
 
 /// A memory object over a tensor's memory, without a copy; the tensor is proved first.

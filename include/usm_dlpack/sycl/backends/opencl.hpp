@@ -42,7 +42,16 @@ struct opencl_queries final : backend_queries {
   }
 
   sycl::usm::alloc find_kind(const void* pointer) const noexcept override {
-    return find_kind_in(native, pointer);
+    cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
+    if (!get(pointer, CL_MEM_ALLOC_TYPE_INTEL, type)) {
+      return sycl::usm::alloc::unknown;
+    }
+    switch (type) {
+      case CL_MEM_TYPE_HOST_INTEL: return sycl::usm::alloc::host;
+      case CL_MEM_TYPE_DEVICE_INTEL: return sycl::usm::alloc::device;
+      case CL_MEM_TYPE_SHARED_INTEL: return sycl::usm::alloc::shared;
+      default: return sycl::usm::alloc::unknown;
+    }
   }
 
   allocation find(const void* pointer) const override {
@@ -63,33 +72,20 @@ struct opencl_queries final : backend_queries {
     const auto* first = reinterpret_cast<const void*>(view.first);
     void* base = nullptr;
     std::size_t size = 0;
-    if (!get(native, first, CL_MEM_ALLOC_BASE_PTR_INTEL, base) ||
-        !get(native, first, CL_MEM_ALLOC_SIZE_INTEL, size)) {
+    if (!get(first, CL_MEM_ALLOC_BASE_PTR_INTEL, base) ||
+        !get(first, CL_MEM_ALLOC_SIZE_INTEL, size)) {
       return {};
     }
     return {reinterpret_cast<std::uintptr_t>(base), size, bounds_proof::allocation};
   }
 
-  /// The USM kind in any context of the platform.
-  sycl::usm::alloc find_kind_in(cl_context context, const void* pointer) const noexcept {
-    cl_unified_shared_memory_type_intel type = CL_MEM_TYPE_UNKNOWN_INTEL;
-    if (!get(context, pointer, CL_MEM_ALLOC_TYPE_INTEL, type)) {
-      return sycl::usm::alloc::unknown;
-    }
-    switch (type) {
-      case CL_MEM_TYPE_HOST_INTEL: return sycl::usm::alloc::host;
-      case CL_MEM_TYPE_DEVICE_INTEL: return sycl::usm::alloc::device;
-      case CL_MEM_TYPE_SHARED_INTEL: return sycl::usm::alloc::shared;
-      default: return sycl::usm::alloc::unknown;
-    }
-  }
-
+ private:
   /// The device that memory of a kind is on; null for host USM, for which some drivers report
   /// a device all the same (PoCL 7.1: the first of the context).
   cl_device_id find_device(const void* pointer, sycl::usm::alloc kind) const noexcept {
     cl_device_id device = nullptr;
     if (is_on_one_device(kind)) {
-      get(native, pointer, CL_MEM_ALLOC_DEVICE_INTEL, device);
+      get(pointer, CL_MEM_ALLOC_DEVICE_INTEL, device);
     }
     return device;
   }
@@ -110,12 +106,10 @@ struct opencl_queries final : backend_queries {
     return devices[static_cast<std::size_t>(id)] == device;
   }
 
- private:
   template <class Value>
-  bool get(cl_context context, const void* pointer, cl_mem_info_intel what,
-           Value& value) const noexcept {
+  bool get(const void* pointer, cl_mem_info_intel what, Value& value) const noexcept {
     return query != nullptr &&
-           query(context, pointer, what, sizeof(Value), &value, nullptr) == CL_SUCCESS;
+           query(native, pointer, what, sizeof(Value), &value, nullptr) == CL_SUCCESS;
   }
 };
 
