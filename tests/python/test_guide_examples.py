@@ -146,28 +146,9 @@ BUILD_PROGRAM, RUN, BUILD_EXTENSION, INSTALL, USE, COMPILE, SANITIZE = texts("ho
 PROGRAM_LISTS, EXTENSION_LISTS, _ = texts("how-to/cmake", "cmake")
 (PROGRAM,) = texts("how-to/cmake", "cpp")
 (PRINTED,) = texts("how-to/cmake", "text")
-(WITH_VIEWS,) = [text for text in texts("how-to/kernels", "cpp") if "with_views =" in text]
-(BY_VALUE,) = [text for text in texts("how-to/kernels", "cpp") if "MDSPAN_FOLDER" in text]
-(BY_VALUE_LISTS,) = texts("how-to/kernels", "cmake")
 
 
-BUILT = (PROGRAM, PROGRAM_LISTS, EXTENSION_LISTS, BY_VALUE, BY_VALUE_LISTS)
-# In the program: a layout of the namespace `Experimental`, and views that kernels get by value.
-VIEWS = """
-static_assert(sizeof(Kokkos::Experimental::layout_right_padded<8>) == 1);
-int main() {
-  sycl::queue queue(usm_dlpack::root_device(0));
-  usm_dlpack::usm_array<usm_dlpack::shared_mdspan<strided_matrix>> made(
-      queue, strided_matrix::mapping_type(Kokkos::dextents<int, 2>(2, 2), std::array{3, 1}));
-  for (int k = 0; k < 5; ++k) {
-    made.data()[k] = k;
-  }
-  twice(queue, strided_matrix(made.data(), made.view().mapping()));
-  for (int k = 0; k < 5; ++k) {
-    std::printf("%g ", made.data()[k]);
-  }
-}
-"""
+BUILT = (PROGRAM, PROGRAM_LISTS, EXTENSION_LISTS)
 
 
 def project_of(folder: Path, lists: str, source: str, text: str) -> Path:
@@ -199,18 +180,6 @@ def test_the_program_of_the_page_on_cmake_builds_with_the_package_a_prefix_and_w
     for sanitize, flag in ((SANITIZE, "-fsanitize=address"), ("", "")):
         shell(COMPILE.replace("g++", f"g++ {flag}"), project)
         assert shell(sanitize + RUN.replace("build/", "./"), project).stdout == PRINTED
-
-
-@pytest.mark.extended
-def test_a_kernel_gets_a_view_by_value_in_a_program_of_cmake_and_without(tmp_path):
-    includes = PROGRAM[: PROGRAM.index("const ")]
-    source = includes + WITH_VIEWS + BY_VALUE + VIEWS
-    project = project_of(tmp_path / "views", PROGRAM_LISTS + BY_VALUE_LISTS, "program.cpp", source)
-    shell(BUILD_PROGRAM, project)
-    folder = '-DMDSPAN_FOLDER="\\"$third_party/mdspan\\""'
-    shell(COMPILE.replace("-std", f"{folder} -std"), project)
-    for run in (RUN, RUN.replace("build/", "./")):
-        assert shell(run, project).stdout == "0 2 2 6 8 "
 
 
 @pytest.mark.extended

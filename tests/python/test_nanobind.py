@@ -309,16 +309,6 @@ def test_each_overload_launches_the_kernel_of_its_element_type(ext, queue, dtype
     assert np.array_equal(array.numpy(), 3 * np.arange(100))
 
 
-def test_a_kernel_gets_a_view_with_its_strides(ext, queue):
-    array = usm_dlpack.empty((4, 6), "float32", device=queue)
-    numbers = np.arange(24, dtype="float32").reshape(4, 6)
-    array.copy_from(numbers)
-    rows = usm_dlpack.to_dlpack_tensor(array, shape=(2, 5), strides=(12, 1))
-    ext.twice(queue, rows)
-    numbers[::2, :5] *= 2
-    assert np.array_equal(array.numpy(), numbers)
-
-
 def test_the_array_is_not_blamed_for_another_argument(ext, floats, doubles):
     for array in (floats, doubles):
         with no_overload():

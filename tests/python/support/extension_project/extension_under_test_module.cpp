@@ -232,9 +232,7 @@ struct row_sums {
 };
 
 using guide::scales;
-using guide::strided_matrix;
 using guide::vector_argument;
-using guide::with_views;
 
 template <class Element>
 auto scale(const char* kernel) {
@@ -250,19 +248,6 @@ void add_scale(nanobind::module_& m) {
   using unlocked = nanobind::call_guard<nanobind::gil_scoped_release>;
   m.def("scale", scale<float>("scale_float"), unlocked());
   m.def("scale", scale<double>("scale_double"), unlocked());
-}
-
-void add_twice(nanobind::module_& m) {
-  const auto package = nanobind::module_::import_("usm_dlpack");
-  const std::string include = nanobind::str(package.attr("get_include")()).c_str();
-  static const usm_dlpack::kernel_source doubling(
-      with_views, {"-DMDSPAN_IMPL_STANDARD_NAMESPACE=Kokkos",
-                   "-I" + include + "/../share/usm_dlpack/third_party/mdspan"});
-  using matrix = usm_dlpack::owned_view<strided_matrix>;
-  const auto twice = [](sycl::queue& queue, const matrix& x) {
-    doubling.launch(queue, "twice", x.view().extents(), usm_dlpack::by_value(x));
-  };
-  m.def("twice", twice, nanobind::call_guard<nanobind::gil_scoped_release>());
 }
 
 void scale_all(sycl::queue& queue, float factor, const nanobind::sequence& arrays) {
@@ -384,7 +369,6 @@ NB_MODULE(extension_under_test_module, m) {
       "arrays"_a);
   m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); });
   add_scale(m);
-  add_twice(m);
   nb::class_<row_sums>(m, "RowSums")
       .def(nb::init<>())
       .def(

@@ -36,21 +36,6 @@ const usm_dlpack::kernel_source scales(R"(
   void scale_double(double* x, double factor, long size) { scale(x, factor, size); }
 )");
 
-const char* const with_views = R"(
-  #include <sycl/sycl.hpp>
-  #include <mdspan/mdspan.hpp>  // after it
-  namespace experimental = sycl::ext::oneapi::experimental;
-  using matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>, Kokkos::layout_stride>;
-  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<2>))
-  void twice(matrix x) {
-    const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<2>();
-    const int i = item.get_global_id(0), j = item.get_global_id(1);
-    if (j < x.extent(1)) { x(i, j) *= 2; }
-  }
-)";
-
-using strided_matrix = Kokkos::mdspan<float, Kokkos::dextents<int, 2>, Kokkos::layout_stride>;
-
 const usm_dlpack::kernel_source axpys(R"(
   #include <sycl/sycl.hpp>
   namespace experimental = sycl::ext::oneapi::experimental;
