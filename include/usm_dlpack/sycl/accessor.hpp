@@ -70,9 +70,6 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
   static_assert(Kind != sycl::usm::alloc::unknown,
                 "usm_accessor: expected the kind device, shared or host, found unknown; "
                 "use the plain accessor");
-  static_assert(!detail::has_usm_kind<Accessor>,
-                "usm_accessor: expected a plain accessor, found one that names a USM kind; "
-                "wrap the accessor within it");
 
  public:
   using offset_policy = usm_accessor<Kind, typename Accessor::offset_policy>;

@@ -187,15 +187,14 @@ USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t
 }
 
 USM_DLPACK_COLD inline void refuse_failed_device(std::size_t device_id,
-                                                 const std::string& failure,
-                                                 const char* field = "device.device_id") {
-  refuse(errc::device_failed, field, "a device that the SYCL runtime can use",
+                                                 const std::string& failure) {
+  refuse(errc::device_failed, "device.device_id", "a device that the SYCL runtime can use",
          "device " + std::to_string(device_id) + ", for which it throws \"" + failure + "\"",
          "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
 }
 
-USM_DLPACK_COLD inline void refuse_device_without_id(const char* field = "device") {
-  refuse(errc::device_without_id, field,
+USM_DLPACK_COLD inline void refuse_device_without_id() {
+  refuse(errc::device_without_id, "device",
          "a device whose root is in sycl::device::get_devices()", "one that is not",
          "check ONEAPI_DEVICE_SELECTOR");
 }

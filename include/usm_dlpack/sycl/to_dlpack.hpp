@@ -284,10 +284,6 @@ template <class View, class = detail::required_bare_view<View>>
   return detail::export_by_queue(view, queue);
 }
 
-/// Refuses a device in place of the queue at compile time.
-template <class View, std::enable_if_t<detail::is_view<View>, int> = 0>
-void to_dlpack_tensor(const View&, const sycl::device&) = delete;  // pass the queue
-
 /// Describes a view of USM whose context is not given: exactly one platform's default context
 /// must know the pointer. Prefer to pass the queue: an OpenCL GPU and Level Zero may give the
 /// same address to different memory. Among several root devices, an empty view is refused

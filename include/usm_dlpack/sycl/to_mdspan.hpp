@@ -25,11 +25,7 @@ auto without_kind(const usm_accessor<Kind, Accessor>&) -> Accessor;
 
 /// A view type with another accessor: one that names a USM kind, or the plain one.
 template <class View>
-struct rebound_view {
-  static_assert(is_view<View>,
-                "view: expected an mdspan of four template parameters, found another type; "
-                "pass the mdspan type, without const or a reference");
-};
+struct rebound_view;
 template <template <class, class, class, class> class Mdspan, class Element, class Extents,
           class Layout, class Accessor>
 struct rebound_view<Mdspan<Element, Extents, Layout, Accessor>> {

@@ -165,16 +165,10 @@ namespace usm_dlpack {
 ///      other threads wait for while they hold the GIL
 template <class View>
 class usm_array {
-  static_assert(detail::is_view<View>,
-                "view: expected a type with the interface of mdspan, found another; "
-                "use the type of an mdspan");
+  static_assert(detail::required_view<View>::value == 0);
   static_assert(!detail::has_const_elements<View>,
                 "element_type: expected mutable elements, found const ones; "
                 "take the element type without const, and a view of const elements of it");
-  static_assert(sycl::is_device_copyable_v<typename View::element_type>,
-                "element_type: expected a device copyable type, found another; "
-                "use elements that a device can hold");
-  static_assert(detail::required_view<View>::value == 0);
 
   static constexpr bool is_plain = usm_kind_v<View> == sycl::usm::alloc::unknown;
 
@@ -210,15 +204,6 @@ class usm_array {
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
       : usm_array(checked_kind(kind), queue, shape) {}
 
-  /// Refuses at compile time other arguments.
-  template <class Any, class Shape, class... Rest,
-            std::enable_if_t<sizeof...(Rest) != 0 ||
-                                 !std::is_constructible_v<mapping_type, const Shape&>,
-                             int> = 0>
-  usm_array(const Any&, const Shape&, const Rest&...) = delete;  // pass queue, View's extents
-
-  usm_array(const usm_array&) = delete;  // std::move it, or share it by a std::shared_ptr
-  usm_array& operator=(const usm_array&) = delete;
   usm_array(usm_array&&) noexcept = default;
   /// Frees the old memory last: while that waits, other threads may look at this array.
   usm_array& operator=(usm_array&& other) noexcept {
@@ -306,15 +291,6 @@ class usm_array {
   detail::usm_block block_;
 };
 
-/// Refuses a queue in place of the device at compile time.
-template <class View, class Owner, class = detail::required_view<View>>
-managed_tensor to_managed_tensor(const View&, const sycl::queue&, Owner&&) {
-  static_assert(!detail::is_view<View>,
-                "device: expected the DLDevice of the memory, found a queue; "
-                "pass to_dlpack_tensor(view, queue).device()");
-  return nullptr;
-}
-
 /// Makes a managed tensor that owns the array, without a copy. Does not wait: the receiver
 /// must wait for `queue()`. The deleter acts as the array's destructor.
 /// @throws conversion_error if a rule is broken, std::bad_alloc if there is no memory for the
@@ -324,17 +300,6 @@ template <class View>
   const DLDevice device{kDLOneAPI, array.device_id()};
   return usm_dlpack::to_managed_tensor(array.view(), device, std::move(array));
 }
-
-/// Refuses at compile time an array that is not given away, or with a place, which it knows.
-template <class View, class... Place>
-void to_managed_tensor(const usm_array<View>&, const Place&...) = delete;  // std::move(array)
-/// Refuses at compile time an array in place of its view.
-template <class View, class... Place>
-void to_dlpack_tensor(const usm_array<View>&, const Place&...) = delete;  // pass array.view()
-
-/// Refuses at compile time an array that is not given away.
-template <class View>
-void to_legacy_managed_tensor(const usm_array<View>&) = delete;  // use std::move(array)
 
 /// Makes a legacy managed tensor that owns the array. It cannot declare padded elements.
 /// @throws conversion_error also `dtype_unsupported`

@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -347,12 +346,5 @@ inline usm_allocation validate(const DLManagedTensor& managed,
                                const requirements& wanted = {}) {
   return usm_dlpack::validate(managed.dl_tensor, wanted);
 }
-
-/// Refuses pointers at compile time.
-template <class Tensor>
-usm_allocation validate(const Tensor*, const requirements& = {}) = delete;  // pass *tensor
-template <class Tensor, class Deleter>
-usm_allocation validate(const std::unique_ptr<Tensor, Deleter>&,
-                        const requirements& = {}) = delete;  // pass *tensor
 
 }  // namespace usm_dlpack
