@@ -313,8 +313,7 @@ TEST(KernelSource, ALaunchWithoutWorkItemsSubmitsNoKernel) {
   EXPECT_TRUE(is_complete(launched().launch(work, "set", md::dextents<int, 2>(0, 5), x, 7)));
   EXPECT_TRUE(is_complete(launched().launch(work, "set", sycl::range<2>(5, 0), x, 7)));
   const std::size_t huge = std::size_t{1} << 32;
-  EXPECT_THROW(launched().launch(work, "set", sycl::range<2>(huge, huge), x, 7),
-               sycl::exception);
+  EXPECT_FALSE(detail::has_no_items(sycl::range<2>(huge, huge))) << "their product wraps to 0";
 }
 
 TEST(KernelSource, ABuildOptionLetsALaunchHaveMoreWorkItemsThanAnIntHolds) {
