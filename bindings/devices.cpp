@@ -5,38 +5,12 @@
 #include "dtypes.hpp"
 #include "places.hpp"
 
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 namespace usm_dlpack::python {
 namespace {
 
-const char* partition_name(sycl::info::partition_property property) {
-  switch (property) {
-    case sycl::info::partition_property::partition_equally: return "equally";
-    case sycl::info::partition_property::partition_by_counts: return "by counts";
-    case sycl::info::partition_property::partition_by_affinity_domain:
-      return "by affinity domain";
-    default: return "otherwise";
-  }
-}
-
-/// The largest number of sub-devices of a root device, and the kinds of partition.
-std::pair<std::uint32_t, std::vector<const char*>> partitions(std::int32_t id) {
-  check_process();
-  const sycl::device device = root_device(id);
-  std::vector<const char*> rules;
-  for (const auto property : device.get_info<sycl::info::device::partition_properties>()) {
-    if (property != sycl::info::partition_property::no_partition) {
-      rules.push_back(partition_name(property));
-    }
-  }
-  return {rules.empty() ? 0 : device.get_info<sycl::info::device::partition_max_sub_devices>(),
-          rules};
-}
-
-/// The root devices, for the command `devices`.
+/// The root devices, for `python -m usm_dlpack`.
 nb::list device_rows() {
   check_process();
   nb::list rows;
@@ -82,11 +56,6 @@ void register_devices(guarded_module& module) {
       nb::arg("device_id").none(), nb::sig("def root_device(device_id: int) -> SyclDevice"));
   module.def("device_rows", &device_rows,
              nb::sig("def device_rows() -> list[dict[str, typing.Any]]"));
-  module.def("partitions", &partitions, nb::arg("device_id"));
-  module.def("default_context", [](std::int32_t id) {
-    check_process();
-    return to_dpctl(default_context(id));
-  });
 }
 
 }  // namespace usm_dlpack::python

@@ -39,7 +39,7 @@ const char* remedy_of_late_import() noexcept {
                        registered_driver == drivers &&
                        std::getenv("ONEAPI_DEVICE_SELECTOR") == nullptr;
   return is_late ? "import usm_dlpack before the first device query of the process, which "
-                   "found no driver, or run python -m usm_dlpack doctor"
+                   "found no driver, or run python -m usm_dlpack"
                  : nullptr;
 }
 
@@ -65,10 +65,7 @@ void register_errors(guarded_module& module) {
   });
   module.def("_set_exceptions", &set_exceptions, nb::arg("conversion_error"),
              nb::arg("binding_error"), nb::arg("driver"));
-  module.def("remedy_of_late_import", &remedy_of_late_import,
-             nb::sig("def remedy_of_late_import() -> str | None"));
   module.def("text_of", &text_of, nb::arg("value").none());
-  module.def("type_name", &name_of_type, nb::arg("value").none());
 }
 
 void set_conversion_error(const char* code, const char* field, const char* expected,

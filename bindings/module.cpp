@@ -49,6 +49,8 @@ NB_MODULE(_core, made) {
   module.attr("version") = std::to_string(USM_DLPACK_VERSION_MAJOR) + "." +
                            std::to_string(USM_DLPACK_VERSION_MINOR) + "." +
                            std::to_string(USM_DLPACK_VERSION_PATCH);
+  module.attr("dlpack_version") =
+      std::to_string(DLPACK_MAJOR_VERSION) + "." + std::to_string(DLPACK_MINOR_VERSION);
   nb::register_exception_translator(&translate);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&interpreter_gate::close));
   module.def("check_process", &check_process);

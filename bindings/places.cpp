@@ -191,7 +191,7 @@ std::optional<std::int32_t> find_plain_device(nb::handle object) {
     return read_dlpack_device(read_tuple(object), object);
   }
   if (PyUnicode_Check(object.ptr()) != 0) {
-    return read_filter("device", object, "`python -m usm_dlpack devices` shows them");
+    return read_filter("device", object, "`python -m usm_dlpack` shows them");
   }
   const auto* device = find_sycl<sycl::device>(object);
   return device == nullptr ? std::nullopt : std::optional(device_id(*device));

@@ -7,7 +7,6 @@
 #include "places.hpp"
 #include "process.hpp"
 #include "producer.hpp"
-#include "tensor.hpp"
 
 namespace usm_dlpack::python {
 namespace {
@@ -101,15 +100,6 @@ allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle 
   return found;
 }
 
-/// Base and size of the bounds; then lowest address, size in bytes, and address of the first
-/// element of the view.
-nb::tuple bounds_of(nb::handle x) {
-  const usm_allocation& proof = is_tensor(x) ? nb::inst_ptr<tensor>(x)->proof()
-                                             : nb::cast<allocation_object&>(x).proof();
-  const tensor_structure& view = proof.structure();
-  return nb::make_tuple(proof.base(), proof.size(), view.lowest, view.nbytes, view.first);
-}
-
 void register_allocation(guarded_module& module) {
   using self = allocation_object;
   guarded_class<self> made(
@@ -174,9 +164,6 @@ void register_validate(guarded_module& module) {
       nb::sig("def validate(x: typing.Any, usm_types: typing.Any, backends: typing.Any, "
               "dtype: typing.Any, ndim: typing.Any, readonly: typing.Any, "
               "overlapping: typing.Any, device: typing.Any) -> UsmAllocation"));
-  module.def("bounds_of", &bounds_of, nb::arg("x"),
-             nb::sig("def bounds_of(x: DLPackTensor | UsmAllocation) -> "
-                     "tuple[int, int, int, int, int]"));
 }
 
 }  // namespace usm_dlpack::python

@@ -67,7 +67,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"(collections\.abc|dpctl|numpy)\..*"),
     # Annotations of the package's own, as they are spelled in its modules.
     (r"py:class", r"usm_dlpack\._arrays\._\w+"),
-    (r"py:class", r"(dict\[str|CudaView|HostView|SyclQueue|usm_dlpack\._explain\.Step)"),
+    (r"py:class", r"(dict\[str|CudaView|HostView|SyclQueue)"),
 ]
 
 # Docstrings spell names in single backticks, as NumPy does: those of public names become links.

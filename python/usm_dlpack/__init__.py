@@ -6,21 +6,20 @@ another library, `empty` makes a tensor in new memory, `validate` says whether a
 claims, and `device_id` and `root_device` map devices to DLPack's ids and back.
 """
 
+import sys as _sys
+
 from usm_dlpack._cpu_driver import register_cpu_driver as _register_cpu_driver
 from usm_dlpack._main_interpreter import check_interpreter as _check_interpreter
 
 _check_interpreter()  # before the compiled module, which would forget that of the main one
 _register_cpu_driver()  # before anything can ask the runtime for its devices
 
-from usm_dlpack import _cli  # noqa: E402
-
+_failure: ImportError | None = None
 try:
     from usm_dlpack._arrays import Place, SupportsDLPack, SupportsSyclUsm, UsmArray
-    from usm_dlpack._card import card as _card_of
     from usm_dlpack._core import DLPackTensor, UsmAllocation
     from usm_dlpack._core import version as _version
     from usm_dlpack._errors import ConversionError, UsmBindingError
-    from usm_dlpack._explain import Explanation, explain
     from usm_dlpack._paths import get_cmake_dir, get_include
     from usm_dlpack._public import (
         device_id,
@@ -30,21 +29,30 @@ try:
         to_dlpack_tensor,
         validate,
     )
-except ImportError as _failure:
-    _cli.failure = _failure  # the commands report it in one sentence
-    if not _cli.is_this_package():
-        raise ImportError(
-            _cli.sentence(_failure), name=_failure.name, path=_failure.path
-        ) from _failure
+except ImportError as _cause:
+    _failure = ImportError(
+        f"usm_dlpack: expected its compiled module and what it needs, found {_cause}; "
+        "run `python -m usm_dlpack`, which says what to do",
+        name=_cause.name,
+        path=_cause.path,
+    )
+    # While `python -m` looks for its module, sys.argv[0] is "-m": this may be that command, which
+    # uses no public name. Any other program gets the error from the first name that it uses.
+    if _sys.argv[:1] != ["-m"]:
+        raise _failure from _cause
+
+    def _refuse(name: str) -> None:
+        if name in __all__:
+            raise _failure  # type: ignore[misc]
+        raise AttributeError(name)
+
+    globals()["__getattr__"] = _refuse  # so that type checkers do not see it
 else:
     __version__ = _version
-    for _kind in (DLPackTensor, UsmAllocation, Explanation):
-        setattr(_kind, "_repr_html_", _card_of)  # noqa: B010 (the stub has no such method)
 
 __all__ = [
     "ConversionError",
     "DLPackTensor",
-    "Explanation",
     "Place",
     "SupportsDLPack",
     "SupportsSyclUsm",
@@ -53,7 +61,6 @@ __all__ = [
     "UsmBindingError",
     "device_id",
     "empty",
-    "explain",
     "from_dlpack",
     "get_cmake_dir",
     "get_include",

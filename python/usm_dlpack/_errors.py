@@ -6,13 +6,6 @@ from typing import Any
 
 from usm_dlpack import _core, _cpu_driver
 
-type_name = _core.type_name
-shown = _core.text_of
-
-
-def command_for_page(name: str) -> str:
-    return f"python -m usm_dlpack errors {name}"
-
 
 class ConversionError(BufferError):
     """A refusal of memory, an array or a request. Nothing was converted, consumed or freed.
@@ -45,8 +38,8 @@ class ConversionError(BufferError):
 
     @property
     def page(self) -> str:
-        """The command that prints the rule's page."""
-        return command_for_page(self.code)
+        """The command that prints what the documentation says of the code."""
+        return f"python -m usm_dlpack errors {self.code}"
 
     def _parts(self) -> tuple[str, str, str, str, str]:
         return self.code, self.field, self.expected, self.found, self.remedy
@@ -60,14 +53,6 @@ class UsmBindingError(ConversionError, TypeError):
     """The memory is of another context or device than is named, or its device has no id."""
 
     __module__ = "usm_dlpack"
-
-
-def error_text(error: Exception) -> str:
-    """Return the text of an exception, even if its `__str__` raises."""
-    try:
-        return str(error).encode("ascii", "backslashreplace").decode()
-    except Exception:
-        return "an exception that cannot be printed"
 
 
 _core._set_exceptions(ConversionError, UsmBindingError, str(_cpu_driver.find_cpu_driver() or ""))

@@ -26,15 +26,9 @@ def program(*arguments: str, **variables: str) -> str:
     return output_of(code, *arguments, **variables)
 
 
-def test_the_demonstration_needs_no_kernel() -> None:
-    printed = program()
-    assert "ok  a copy from the host filled device USM" in printed
-    assert printed.endswith("All of this happened on this machine.\n")
-
-
 @pytest.mark.parametrize("variable", ["ONEAPI_DEVICE_SELECTOR", "ZE_AFFINITY_MASK"])
 def test_a_variable_that_may_hide_tiles_is_shown(variable: str) -> None:
     value = "level_zero:0.*" if variable == "ONEAPI_DEVICE_SELECTOR" else "0.1"
-    told = json.loads(program("devices", "--json", **{variable: value}))
-    assert told["variables"][variable] == value
-    assert f"\n{variable}={value} is set" in program("devices", **{variable: value})
+    found = json.loads(program("--json", **{variable: value}))
+    assert found["variables"][variable] == value
+    assert found["problems"] == []

@@ -22,8 +22,7 @@ from capsules import (
 )
 from memory_sources import TypedArray, address_of, allocate, check_bounds, owned
 from refusals import refused
-from usm_dlpack import from_dlpack, to_dlpack_tensor, validate
-from usm_dlpack._errors import shown
+from usm_dlpack import _core, from_dlpack, to_dlpack_tensor, validate
 
 HOST = (1, 0)
 
@@ -64,12 +63,12 @@ SENSELESS = {
 @pytest.mark.parametrize(
     ("keyword", "value"),
     [(name, value) for name in SENSELESS for value in SENSELESS[name]],
-    ids=shown,
+    ids=_core.text_of,
 )
 def test_a_value_that_makes_no_sense_is_a_buffer_error(memory, keyword, value):
     """NumPy and dpctl take a TypeError for "old producer", and ask again without keywords."""
     tensor, gone = owned(memory)
-    with refused("request_unsupported", keyword, found=shown(value)):
+    with refused("request_unsupported", keyword, found=_core.text_of(value)):
         tensor.__dlpack__(**{keyword: value})
     del tensor
     gc.collect()

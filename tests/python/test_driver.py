@@ -89,14 +89,13 @@ def test_without_the_wheel_nothing_is_set_and_the_users_folder_counts(tmp_path):
 
 
 LATE = """
-import dpctl, sys
+import dpctl
 assert dpctl.get_devices() == []
-import usm_dlpack.__main__
+import usm_dlpack
 try:
     usm_dlpack.root_device(0)
 except usm_dlpack.ConversionError as error:
     print(error.code, error.remedy)
-sys.exit(usm_dlpack.__main__.main(["devices"]))
 """
 
 
@@ -109,12 +108,9 @@ sys.exit(usm_dlpack.__main__.main(["devices"]))
     ],
 )
 def test_an_import_that_came_too_late_is_told_to_come_first_if_that_would_help(
-    new_process, variables, remedy
+    succeed, variables, remedy
 ):
-    done = new_process(LATE, **variables)
-    assert done.returncode == 1
-    told = done.stdout.partition("\n")[0]
+    told = succeed(LATE, **variables)
     assert told.startswith("no_device ")
-    for text in (told, done.stderr):
-        assert remedy in text
-        assert ("ONEAPI_DEVICE_SELECTOR" in text) is (remedy == "install a driver")
+    assert remedy in told
+    assert ("ONEAPI_DEVICE_SELECTOR" in told) is (remedy == "install a driver")

@@ -4,14 +4,12 @@
 import copy
 import pickle
 import re
-import sys
 
 import pytest
 import usm_dlpack
 from memory_sources import TypedArray, address_of
 from refusals import BINDING
 from usm_dlpack import ConversionError, UsmBindingError, _core, to_dlpack_tensor
-from usm_dlpack._errors import shown
 
 PARTS = ("out_of_bounds", "shape", "a view of 3 bytes", "one of 4", "make it smaller")
 
@@ -41,46 +39,6 @@ def test_each_code_has_a_page_that_shows_a_use(project_root, code):
     assert page.startswith(f"# `{code}`: ")
     # It needs a GPU of OpenCL beside Level Zero: tests/drivers/.
     assert ("```text" in page) is (code != "context_ambiguous")
-
-
-def test_the_page_of_an_error_is_printed_by_its_command(succeed, project_root):
-    error = ConversionError(*PARTS)
-    notes = [f"out_of_bounds: {error.page}"] if sys.version_info >= (3, 11) else []
-    assert getattr(error, "__notes__", []) == notes
-    command, *arguments = error.page.split()
-    assert command == "python"
-    page = (project_root / "docs" / "errors" / "out_of_bounds.md").read_text()
-    link = "[what\nis proved](../explanation/proofs.md)"
-    assert link in page
-    assert succeed(arguments=tuple(arguments)) == page.replace(
-        link, "what\nis proved (docs/explanation/proofs.md)"
-    )
-    listed = succeed(arguments=("-m", "usm_dlpack", "errors")).splitlines()
-    assert {line.split()[0] for line in listed} > {code for code, _ in _core.error_table()}
-    assert any(re.fullmatch("data_null  +`data` is null though .*", line) for line in listed)
-    assert succeed(arguments=("-m", "usm_dlpack", "--version")) == f"usm_dlpack {_core.version}\n"
-
-
-def test_an_unknown_code_is_an_error_of_the_command_line(new_process):
-    done = new_process(arguments=("-m", "usm_dlpack", "errors", "out_of_bound"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "found 'out_of_bound'; correct the name to out_of_bounds, or run" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("code", "remedy"),
-    [
-        ("TypeError", "correct the name to python_arguments, or run"),
-        ("ValueError", "correct the name to python_arguments, or run"),
-        ("usm_dlpack.Out_of_bound", "correct the name to out_of_bounds, or run"),
-        ("usm_dlpack.ConversionError", "pass its attribute code, or run"),
-        ("UsmBindingError", "pass its attribute code, or run"),
-    ],
-)
-def test_the_name_of_an_exception_is_sent_to_its_page(new_process, code, remedy):
-    done = new_process(arguments=("-m", "usm_dlpack", "errors", code))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"found {code!r}; {remedy} `python -m usm_dlpack errors`" in done.stderr
 
 
 def test_a_refusal_is_pickled_and_copied_with_all_its_parts():
@@ -126,4 +84,4 @@ class Silent:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_values_are_shown_without_addresses(value, text):
-    assert shown(value) == text
+    assert _core.text_of(value) == text

@@ -1,293 +1,274 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m usm_dlpack``: devices, a round trip, refusals; exit status 0 only if all is real."""
+"""``python -m usm_dlpack``: what it shows of an environment, what it finds wrong, and `errors`."""
 
-import io
+import importlib.metadata
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import clean_environment
 import dpctl
 import pytest
+import usm_dlpack
 from refusals import SENTENCE
-from usm_dlpack._terminal import wants_colour
+from usm_dlpack import ConversionError, _core, _cpu_driver, _environment
 
 MAIN = ("-m", "usm_dlpack")
-DEVICES = (*MAIN, "devices", "--json")
 
 
-def test_the_program_shows_devices_a_round_trip_and_refusals(succeed):
-    lines = succeed(arguments=MAIN).splitlines()
-    steps = [line for line in lines if line.startswith("  ok  ")]
-    assert len(steps) == 6
-    assert steps[2] == "  ok  the consumer's pointer is the producer's: no copy"
-    refusals = [line.strip() for line in lines if re.match(r"      \S+: expected ", line)]
-    assert len(refusals) == len(set(refusals)) == 5
-    assert all(SENTENCE.fullmatch(sentence) for sentence in refusals)
-    assert lines[-1] == "All of this happened on this machine."
+def examined(python: str = sys.executable, **variables: str) -> Any:
+    """Return what the program finds as JSON, and require that its text has the same facts."""
+    done = clean_environment.run(python, *MAIN, "--json", **variables)
+    text = clean_environment.run(python, *MAIN, **variables)
+    assert done.stderr == text.stderr == ""
+    found = json.loads(done.stdout)
+    assert done.returncode == text.returncode == (1 if found["problems"] else 0)
+    for sentence in found["problems"]:
+        assert SENTENCE.fullmatch(re.sub("^device (?=[0-9]+: )", "", sentence)), sentence
+        assert f"\n  {sentence}\n" in text.stdout
+    facts = {**found["versions"], **found["files"], **found["variables"]}
+    for name, value in facts.items():
+        assert re.search(rf"^  {re.escape(name)} +{re.escape(value or 'none')}$", text.stdout, re.M)
+    for device in found["devices"]:
+        assert f"\n  (14, {device['device_id']})  {device['name']}\n" in text.stdout
+        for fact in ("filter_string", "backend", "type", "driver_version"):
+            assert str(device[fact]) in text.stdout
+    return found
 
 
-def test_devices_as_a_table_and_as_json(succeed):
+def test_a_whole_environment_has_devices_versions_and_no_problem(driver):
+    found = examined()
     real = dpctl.get_devices()[0]
-    kinds = ("device", "host", "shared", "system")
-    usm = {kind: getattr(real, f"has_aspect_usm_{kind}_allocations") for kind in kinds}
-    name = real.name.strip()
-    listed = json.loads(succeed(arguments=DEVICES))
-    (device,) = listed["devices"]
-    assert device.pop("sub_devices")["most"] == len(real.create_sub_devices(partition=1))
-    assert device == {
-        "device_id": 0,
-        "filter_string": "opencl:cpu:0",
-        "name": name,
-        "backend": "opencl",
-        "device_type": "cpu",
-        "platform": real.sycl_platform.name,
-        "usable": True,
-        "failure": None,
-        "default_context": {"available": True, "device_ids": [0], "failure": None},
-        "usm": usm,
-    }
-    assert listed["variables"] == {}
-    table = succeed(arguments=(*MAIN, "devices"))
-    assert f"\n  0   opencl:cpu:0   opencl   {name}\n" in table
-    assert f"\n  USM              {', '.join(kind for kind in kinds if usm[kind])}\n" in table
-    assert "_SELECTOR" not in table
+    assert found["devices"] == [
+        {
+            "device_id": 0,
+            "name": real.name.strip(),
+            "filter_string": "opencl:cpu:0",
+            "type": "cpu",
+            "backend": "opencl",
+            "driver_version": real.driver_version,
+            "usm_types": ["device", "host", "shared"],
+            "failure": None,
+        }
+    ]
+    versions = found["versions"]
+    assert versions["Python"] == ".".join(map(str, sys.version_info[:3]))
+    for name in ("usm-dlpack", "dpctl", "numpy", "intel-sycl-rt", "intel-opencl-rt"):
+        assert versions[name] == importlib.metadata.version(name)
+    tensor = usm_dlpack.empty(1)
+    assert versions["DLPack"] == _core.dlpack_version
+    tensor.__dlpack__(max_version=tuple(map(int, versions["DLPack"].split("."))))
+    assert found["files"]["compiled module"] == _core.__file__
+    assert found["files"]["OpenCL driver"] == str(driver)
+    assert re.fullmatch(r"/.*/libsycl\.so\.\d[.\d]*", found["files"]["SYCL runtime"])
+    assert (found["variables"], found["problems"]) == ({}, [])
 
 
-def test_variables_that_may_hide_devices_are_shown(new_process):
-    variables = {"ONEAPI_DEVICE_SELECTOR": "opencl:*", "SYCL_DEVICE_ALLOWLIST": "DeviceType:gpu"}
-    done = new_process(arguments=DEVICES, **variables)
-    assert (done.returncode, json.loads(done.stdout)) == (
-        1,
-        {"variables": variables, "devices": []},
-    )
-    printed = new_process(arguments=(*MAIN, "devices"), **variables).stdout
-    for name, value in variables.items():
-        assert f"\n{name}={value} is set: it may hide devices" in printed
-
-
-def test_a_broken_device_is_listed_as_such_and_disturbs_no_round_trip(
-    succeed, new_process, driver, driver_copies
-):
-    three = (driver, driver_copies["broken"], driver_copies["second"])
-    drivers = {"OCL_ICD_FILENAMES": ":".join(map(str, three))}
-    listed = json.loads(succeed(arguments=DEVICES, **drivers))["devices"]
-    assert [device["usable"] for device in listed] == [True, False, True]
-    broken = listed[1]
-    assert broken["failure"]
-    assert broken["default_context"]["available"] is False
-    assert "69" in broken["default_context"]["failure"]
-    assert "device 1 cannot be used" in succeed(arguments=MAIN, **drivers)
-    alone = new_process(arguments=DEVICES, ONEAPI_DEVICE_SELECTOR="opencl:1", **drivers)
-    assert alone.returncode == 1
+NO_DEVICE = "devices: expected at least one root device, found none"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables", "remedy"),
+    "variables",
     [
-        ((), {"USM_DLPACK_CPU_DRIVER": "0"}, "intel-opencl-rt"),
-        (("devices", "--json"), {"USM_DLPACK_CPU_DRIVER": "0"}, "intel-opencl-rt"),
-        (("devices",), {"ONEAPI_DEVICE_SELECTOR": "bogus"}, "unset ONEAPI_DEVICE_SELECTOR"),
+        {"USM_DLPACK_CPU_DRIVER": "0"},
+        {"OCL_ICD_VENDORS": "/"},
+        {"OCL_ICD_FILENAMES": "libnone.so"},
+        {"SYCL_DEVICE_ALLOWLIST": "DeviceType:gpu"},
+        {"OCL_ICD_FILENAMES": "libnone.so", "ONEAPI_DEVICE_SELECTOR": "level_zero:*"},
     ],
+    ids=str,
 )
-def test_without_a_device_the_program_fails_and_says_what_to_do(
-    new_process, arguments, variables, remedy
-):
-    done = new_process(arguments=(*MAIN, *arguments), **variables)
-    assert done.returncode == 1
-    assert SENTENCE.fullmatch(done.stderr.strip())
-    assert remedy in done.stderr
-    assert "All of this happened" not in done.stdout
-
-
-def test_without_the_foreign_consumer_the_program_fails_and_says_so(new_process, tmp_path):
-    (tmp_path / "tvm_ffi.py").write_text("raise ImportError\n")  # as if it were not installed
-    done = new_process(arguments=MAIN, PYTHONPATH=str(tmp_path))
-    assert done.returncode == 1
-    assert SENTENCE.fullmatch(done.stderr.strip())
-    assert "apache-tvm-ffi" in done.stderr
-
-
-_ARRAYS = """
-import dpctl
-from dpctl.memory import MemoryUSMDevice
-
-device = dpctl.SyclDevice()
-good = MemoryUSMDevice(48)
-foreign = MemoryUSMDevice(48, queue=dpctl.SyclQueue(dpctl.SyclContext([device]), device))
-"""
-
-
-def test_explain_loads_a_file_with_its_neighbours_and_its_status_is_the_answer(
-    new_process, tmp_path
-):
-    (tmp_path / "neighbour.py").write_text(_ARRAYS)
-    file = tmp_path / "explained_file.py"
-    file.write_text("from neighbour import foreign, good\n")
-    done = new_process(arguments=(*MAIN, "explain", f"{file}:good"))
-    assert (done.returncode, done.stderr) == (0, "")
-    title = "Export of an object of type MemoryUSMDevice"
-    assert done.stdout == f"{title}: ok\n"
-    done = new_process(arguments=(*MAIN, "explain", f"{file}:foreign"))
-    assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith(f"{title}\n  refused  context\n           UsmBinding")
-    assert done.stdout.count("\n") == 4
-    done = new_process(arguments=(*MAIN, "explain", "--all", f"{file}:good"))
-    assert done.stdout.count("\n  ok ") == 5
-
-
-def test_explain_takes_a_module_and_an_expression_with_colons_in_one_direction(succeed):
-    tensor = "__import__('usm_dlpack').to_dlpack_tensor(MemoryUSMDevice(n))"
-    target = f"dpctl.memory:[{tensor} for n in (8, 16)][1:][0]"
-    options = ("--direction", "import", "--json")
-    told = json.loads(succeed(arguments=(*MAIN, "explain", target, *options)))
-    assert told["passed"] is True
-    assert {step["direction"] for step in told["steps"]} == {"import"}
+def test_without_a_device_the_variables_that_may_be_the_cause_are_named(variables):
+    found = examined(**variables)
+    assert (found["devices"], found["variables"]) == ([], variables)
+    given = ", ".join(f"{name}={value}" for name, value in variables.items())
+    remedy = f"unset or correct {' and '.join(variables)}, or install a driver"
+    (problem,) = found["problems"]
+    assert problem.startswith(f"{NO_DEVICE} with {given}; {remedy}, such as the wheel intel-")
 
 
 @pytest.mark.parametrize(
-    ("code", "part", "remedy"),
+    ("variables", "starts"),
     [
-        (None, "target: expected a file, found none at", "correct the path"),
-        ("x = = 1", "SyntaxError: invalid syntax (mine.py, line 1)", "correct it"),
-        ("y = 1", "found x(), which raises NameError", "correct it"),
         (
-            'if __name__ == "__main__": x = int',
-            "found x(), which raises NameError",
-            "correct it, or run `python -m usm_dlpack doctor` if a device is missing, or move it "
-            'out of the block `if __name__ == "__main__":`, which does not run here',
+            {"OCL_ICD_FILENAMES": "/no/such/driver.so"},
+            ["OCL_ICD_FILENAMES: expected a driver, found no file /no/such/driver.so; ", NO_DEVICE],
         ),
-        ("def x(): return lambda: 1", "found a function", "call it: "),
-    ],
-)
-def test_a_target_without_a_value_is_refused(new_process, tmp_path, code, part, remedy):
-    if code is not None:
-        (tmp_path / "mine.py").write_text(code)
-    done = new_process(arguments=(*MAIN, "explain", f"{tmp_path}/mine.py:x()"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert SENTENCE.fullmatch(done.stderr.strip()), done.stderr
-    assert part in done.stderr
-    assert f"; {remedy}" in done.stderr
-    assert done.stderr.count("; ") == 1
-
-
-@pytest.mark.parametrize(
-    ("code", "line", "error", "remedy"),
-    [
-        ("\nraise ValueError('no')", 2, "ValueError: no", "correct it"),
-        ("import no_such_module", 1, "ModuleNotFoundError: No module named", "correct it"),
-        ("\n\nraise SystemExit(0)", 3, "SystemExit; ", "correct it"),
-        ("def x():\n    return 1 / 0", 2, "ZeroDivisionError: division by zero", "correct it"),
         (
-            "from usm_dlpack import *\nroot_device(99)",
-            2,
-            "ConversionError: device.device_id: expected ",
-            "give an id of this process, or check ONEAPI_DEVICE_SELECTOR, or put what follows the "
-            'array under `if __name__ == "__main__":`\n'
-            "device_id_out_of_range: python -m usm_dlpack errors device_id_out_of_range\n",
+            {"ONEAPI_DEVICE_SELECTOR": "bogus"},
+            ["device: expected the root devices of this process"],
         ),
     ],
+    ids=str,
 )
-@pytest.mark.parametrize("target", ["mine.py", "mine"])
-def test_an_error_of_the_users_code_is_shown_with_its_line(
-    new_process, tmp_path, target, code, line, error, remedy
-):
-    file = tmp_path / "mine.py"
-    file.write_text(code)
-    named = str(file) if target == "mine.py" else target
-    done = new_process(arguments=(*MAIN, "explain", f"{named}:x()"), PYTHONPATH=str(tmp_path))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"{named}, line {line}: {error}")
-    assert f"; {remedy}" in done.stderr
-
-
-def test_a_file_sees_its_own_name_as_the_only_argument(succeed, tmp_path):
-    file = tmp_path / "arguments.txt"
-    file.write_text("import sys\nfrom usm_dlpack import empty\nx = empty(len(sys.argv))\n")
-    told = json.loads(
-        succeed(arguments=(*MAIN, "explain", f"{file}:x", "--json", "--direction", "export"))
+def test_a_driver_that_is_missing_and_a_selector_that_is_wrong_are_found(variables, starts):
+    problems = examined(**variables)["problems"]
+    assert [p.startswith(start) for p, start in zip(problems, starts, strict=True)] == [True] * len(
+        starts
     )
-    assert told["steps"][1]["facts"]["shape"] == [1]
 
 
-def test_what_the_users_code_prints_is_not_read_as_the_explanation(new_process, tmp_path):
-    loud = tmp_path / "loud.py"
-    loud.write_text(f"""{_ARRAYS}
-class Loud:
-    @property
-    def __sycl_usm_array_interface__(self):
-        print("explained")
-        return good.__sycl_usm_array_interface__
-
-print("loaded")
-x = Loud()
-""")
-    done = new_process(arguments=(*MAIN, "explain", f"{loud}:print('evaluated') or x", "--json"))
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["passed"] is True
-    assert done.stderr.splitlines()[:2] == ["loaded", "evaluated"]
-    assert set(done.stderr.splitlines()[2:]) == {"explained"}
+@pytest.mark.parametrize(("selector", "usable"), [("*:*", [True, False]), ("opencl:1", [False])])
+def test_a_device_that_fails_keeps_its_id_and_is_a_problem(driver, driver_copies, selector, usable):
+    drivers = f"{driver}:{driver_copies['broken']}"
+    found = examined(OCL_ICD_FILENAMES=drivers, ONEAPI_DEVICE_SELECTOR=selector)
+    assert [device["failure"] is None for device in found["devices"]] == usable
+    failed = len(usable) - 1
+    (problem,) = found["problems"]
+    assert problem.startswith(f"device {failed}: expected a device that the SYCL runtime can use, ")
+    assert found["devices"][failed]["failure"] in problem
 
 
-def test_a_file_gets_colours_only_if_it_is_told_to(succeed):
-    assert "\x1b" not in succeed(arguments=(*MAIN, "devices"))
-    assert "\x1b[1m" in succeed(arguments=(*MAIN, "devices", "--color", "always"))
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+@pytest.fixture
+def stray(tmp_path: Path) -> Path:
+    """Return a folder with a copy of the package from which no libsycl is found."""
+    ignored = shutil.ignore_patterns("__pycache__", "include", "share")
+    package = Path(usm_dlpack.__file__).parent
+    shutil.copytree(package, tmp_path / "usm_dlpack", ignore=ignored)
+    return tmp_path
 
 
 @pytest.mark.parametrize(
-    ("variables", "choice", "on_terminal", "elsewhere"),
+    ("lacks", "error"),
     [
-        ({}, "auto", True, False),
-        ({"TERM": "dumb"}, "auto", False, False),
-        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, "auto", False, False),
-        ({"NO_COLOR": "", "FORCE_COLOR": "1"}, "auto", True, True),
-        ({"NO_COLOR": "1"}, "always", True, True),
-        ({"FORCE_COLOR": "1"}, "never", False, False),
+        ("libsycl", r"ImportError: libsycl\.so\.\d: cannot open"),
+        ("the module", r"ImportError: cannot import name '_core'|ModuleNotFoundError: .*_core'"),
     ],
 )
-def test_colours_follow_the_option_then_the_variables(
-    monkeypatch, variables, choice, on_terminal, elsewhere
-):
-    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert wants_colour(Terminal(), choice) is on_terminal
-    assert wants_colour(io.StringIO(), choice) is elsewhere
-    assert wants_colour(None, choice) is elsewhere
+def test_without_the_compiled_module_the_program_says_why(stray, lacks, error):
+    if lacks == "the module":
+        (module,) = (stray / "usm_dlpack").glob("_core*.so")
+        module.unlink()
+    found = examined(PYTHONPATH=str(stray))
+    (problem,) = found["problems"]
+    expected = "usm_dlpack: expected a package that can be imported, found "
+    assert re.match(f"{expected}({error}).*; install what is missing", problem, re.DOTALL)
+    assert (found["devices"], found["files"]["compiled module"]) == ([], None)
+    assert found["versions"]["dpctl"] == importlib.metadata.version("dpctl")
+    done = clean_environment.run(
+        sys.executable, *MAIN, "errors", "read_only", PYTHONPATH=str(stray)
+    )
+    assert (done.returncode, done.stdout.partition(":")[0]) == (0, "read_only")
 
 
-def test_help_says_the_exit_statuses(succeed):
-    for command in ((), ("explain",)):
-        assert "exit status:" in succeed(arguments=(*MAIN, *command, "--help"))
+@pytest.mark.parametrize("name", ["dpctl", "numpy"])
+def test_a_package_that_the_functions_need_is_found_missing(tmp_path, name):
+    (tmp_path / f"{name}.py").write_text(f"raise ImportError('no {name}')\n")
+    found = examined(PYTHONPATH=str(tmp_path))
+    assert found["devices"] == []
+    assert f", found ImportError: no {name}; install" in found["problems"][0]
 
 
-@pytest.mark.parametrize("arguments", [("devices",), ("explain", "no.such:module")], ids=" ".join)
-def test_a_stream_that_is_closed_gets_nothing_and_changes_no_status(arguments):
-    command = [sys.executable, *MAIN, *arguments]
-
-    def run(closed):
-        done = clean_environment.run("sh", "-c", f'exec "$@" {closed}', "sh", *command)
-        return [done.returncode, done.stdout, done.stderr]
-
-    status, said, error = run("")
-    assert run(">&-") == [status, "", error]
-    assert run("2>&-") == [status, said, ""]
-    assert run(">&- 2>&-") == [status, "", ""]
+def test_an_import_without_the_compiled_module_names_the_program(new_process, stray):
+    done = new_process(arguments=("-c", "import usm_dlpack"), PYTHONPATH=str(stray))
+    assert done.returncode == 1
+    sentence = done.stderr.strip().splitlines()[-1].removeprefix("ImportError: ")
+    assert SENTENCE.fullmatch(sentence)
+    assert "found libsycl.so" in sentence
+    assert "; run `python -m usm_dlpack`, which says what to do" in sentence
 
 
-def test_output_that_cannot_be_written_is_said_with_a_status_of_its_own():
-    done = clean_environment.run("sh", "-c", f'"{sys.executable}" -m usm_dlpack devices >/dev/full')
-    assert done.returncode == 3
-    assert SENTENCE.fullmatch(done.stderr.strip())
-    assert "found [Errno 28] No space left on device; make space" in done.stderr
+@pytest.mark.parametrize("use", ["from usm_dlpack import empty", "usm_dlpack.empty(3)"])
+def test_another_program_does_not_go_on_without_the_compiled_module(new_process, stray, use):
+    other = stray / "other"
+    other.mkdir()
+    (other / "__init__.py").write_text("import usm_dlpack\n")
+    (other / "__main__.py").write_text(f"import usm_dlpack\n{use}\nprint('went on')\n")
+    done = new_process(arguments=("-m", "other"), PYTHONPATH=str(stray))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ImportError: usm_dlpack: expected its compiled module" in done.stderr
 
 
-def test_a_reader_that_has_enough_ends_the_program_quietly():
-    command = f'{{ "{sys.executable}" -m usm_dlpack devices; echo $? >&2; }} | true'
-    assert clean_environment.run("sh", "-c", command).stderr == "3\n"
+def test_two_major_versions_of_libsycl_are_a_problem_and_no_device_is_listed(tmp_path):
+    other = tmp_path / "libsycl.so.7"
+    subprocess.run(["g++", "-shared", "-x", "c++", os.devnull, "-o", other], check=True)
+    found = examined(LD_PRELOAD=str(other))
+    (problem,) = found["problems"]
+    assert problem.startswith("libsycl: expected one major version, found /")
+    assert str(other) in problem
+    assert found["devices"] == []
+
+
+def environment_without(folder: Path, *left_out: str) -> str:
+    """Copy this environment as links, without some of its files; return its Python."""
+    large = ("__pycache__", "tests", "include", "cmake", "share", "build", "lib64")
+    skipped = shutil.ignore_patterns(*large, *(f"{name}*" for name in left_out))
+
+    def ignored(where: str, names: list[str]) -> set[str]:
+        needed = r"(usm_dlpack|dpctl|numpy).*|.*\.dist-info"
+        is_site = Path(where).name == "site-packages"
+        others = {name for name in names if is_site and not re.fullmatch(needed, name)}
+        return others | skipped(where, names)
+
+    shutil.copytree(sys.prefix, folder, ignore=ignored, copy_function=os.symlink)
+    return str(folder / "bin" / "python")
+
+
+def test_without_the_wheel_of_the_driver_it_is_named(tmp_path):
+    python = environment_without(tmp_path / "environment", "libintelocl", "intel_opencl_rt")
+    found = examined(python)
+    remedy = "install a driver, such as the wheel intel-opencl-rt"
+    assert found["problems"] == [f"{NO_DEVICE}; {remedy}"]
+    assert found["files"]["OpenCL driver"] is None
+    assert "intel-opencl-rt" not in found["versions"]
+
+
+def test_a_driver_of_the_system_that_hides_the_wheel_is_named(tmp_path, monkeypatch, driver):
+    (tmp_path / "other.icd").write_text("libother.so\n")
+    monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)
+    monkeypatch.setattr(_cpu_driver, "_SYSTEM_DRIVERS", tmp_path)
+    assert _environment._files({})["OpenCL driver"] == str(tmp_path / "other.icd")
+    (problem,) = _environment._device_problems([], {})
+    remedy = f"set OCL_ICD_FILENAMES={driver}, or install another driver"
+    assert problem == f"{NO_DEVICE} by the drivers in {tmp_path}; {remedy}"
+
+
+CODES = [code for code, _ in _core.error_table()]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_section_of_a_code_is_printed_as_plain_text(code, capsys, project_root):
+    from usm_dlpack.__main__ import main
+
+    page = (project_root / "docs" / "errors" / f"{code}.md").read_text()
+    assert main(["errors", code]) == 0
+    printed = capsys.readouterr().out
+    title = page.splitlines()[0].removeprefix(f"# `{code}`: ")
+    assert printed.startswith(f"{code}: {title}\n\n")
+    for sign in ("](", ".md", "```", "**What", "..."):
+        assert sign not in printed.replace("shape=...", "")
+    for block in re.findall(r"^```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        for line in filter(None, block.splitlines()):
+            assert f"\n    {line}\n" in printed
+    assert len(printed.split()) > 0.9 * len(page.split())
+
+
+def test_all_codes_are_listed_with_their_titles(succeed):
+    listed = dict(
+        line.split(maxsplit=1) for line in succeed(arguments=(*MAIN, "errors")).splitlines()
+    )
+    assert listed.keys() == set(CODES)
+    assert listed["data_null"] == "`data` is null though the tensor has elements"
+
+
+def test_the_note_of_an_error_is_the_command_that_prints_its_section(succeed):
+    error = ConversionError("out_of_bounds", "shape", "3", "4", "make it smaller")
+    notes = [f"out_of_bounds: {error.page}"] if sys.version_info >= (3, 11) else []
+    assert getattr(error, "__notes__", []) == notes
+    command, *arguments = error.page.split()
+    assert command == "python"
+    title = "out_of_bounds: the view does not lie within one USM allocation"
+    assert succeed(arguments=tuple(arguments)).startswith(f"{title}\n")
+
+
+@pytest.mark.parametrize("code", ["out_of_bound", "index", "../errors/read_only"])
+def test_an_unknown_code_is_an_error_of_the_command_line(new_process, code):
+    done = new_process(arguments=(*MAIN, "errors", code))
+    assert (done.returncode, done.stdout) == (2, "")
+    remedy = "run `python -m usm_dlpack errors`, which lists all"
+    assert done.stderr == f"code: expected the code of an error, found {code!r}; {remedy}\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import usm_dlpack
-from usm_dlpack import _core, _explain, _paths, _public
+from usm_dlpack import _core, _paths, _public
 
 DISTRIBUTION = importlib.metadata.distribution("usm-dlpack")
 # How pip was told to install it (PEP 610).
@@ -76,7 +76,7 @@ def test_the_stub_has_every_function():
     assert functions == {name for name in public(dir(_core)) if name[0].islower()}
 
 
-@pytest.mark.parametrize("module", [_core, _public, _explain, _paths])
+@pytest.mark.parametrize("module", [_core, _public, _paths])
 def test_the_examples_of_a_module_run(module, monkeypatch):
     # doctest before Python 3.13 compares an exception's last line, which is its note.
     monkeypatch.setattr(usm_dlpack.ConversionError, "add_note", lambda *_: None, raising=False)
@@ -87,9 +87,8 @@ def test_the_examples_of_a_module_run(module, monkeypatch):
 
 def test_what_is_installed_is_python_headers_and_one_extension(project_root):
     own = [file for file in FILES if file.parts[0] == "usm_dlpack" and file.suffix != ".pyc"]
-    packages = set() if EDITABLE else {"_cli"}
     folders = {file.parts[1] for file in own if len(file.parts) > 2}
-    assert folders == {"errors", "include", "share"} | packages
+    assert folders == {"errors", "include", "share"}
     from_sources = set() if EDITABLE else {".py", ".typed"}
     assert {f.suffix for f in own if len(f.parts) == 2} == {".pyi", ".so"} | from_sources
     assert len([file for file in FILES if file.suffix == ".so"]) == 1

@@ -133,8 +133,6 @@ def act():
     name = text[text.index("name=") : text.index(", nbytes")]
     assert repr(tensor) == text.replace(name, "name=?")
     assert repr(proof).startswith("UsmAllocation(usm_type='shared'")
-    for x in (tensor, proof):
-        assert "(14, 0) ?" in x._repr_html_()
 
 fork(act)
 """,

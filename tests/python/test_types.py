@@ -4,12 +4,12 @@
 import ast
 from pathlib import Path
 
+import guide
 import pytest
 import typed_consumer
 import usm_dlpack
 from type_checkers import CHECKERS, checked_by
 from usm_dlpack._core import CudaView, HostView
-from usm_dlpack._explain import Step
 
 CONSUMER = Path(typed_consumer.__file__)
 WRONG = """
@@ -29,7 +29,7 @@ class Proof(usm_dlpack.UsmAllocation): ...
 usm_dlpack.from_dlpack(tensor, device=0)
 tensor[0]
 """
-SHORT_PROGRAM = """
+WITH_DPCTL = """
 import dpctl
 import dpctl.memory
 import numpy
@@ -45,7 +45,6 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
     sources = {
         "consumer.py": CONSUMER.read_text(),
         "wrong.py": WRONG,
-        "short_program.py": SHORT_PROGRAM,
         "stub.pyi": Path(usm_dlpack.__file__).with_name("_core.pyi").read_text(),
     }
     sources["pyrightconfig.json"] = '{"typeCheckingMode": "strict"}'
@@ -55,15 +54,23 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
     for line in range(3, 17):
         assert f"wrong.py:{line}:" in done.stdout, done.stdout + done.stderr
     assert "consumer.py" not in done.stdout, done.stdout
-    assert "short_program.py" not in done.stdout, done.stdout
     # The stub names only what there is.
     assert "PyCapsule" not in done.stdout, done.stdout
     assert "is not defined" not in done.stdout, done.stdout
 
 
+def test_a_program_with_dpctl_is_typed_with_the_settings_of_its_page(tmp_path):
+    (settings,) = [text for language, text in guide.blocks_of("how-to/dpctl") if language == "toml"]
+    (tmp_path / "with_dpctl.py").write_text(WITH_DPCTL)
+    assert "import-untyped" in checked_by("mypy", tmp_path).stdout
+    (tmp_path / "pyproject.toml").write_text(settings)
+    done = checked_by("mypy", tmp_path, "--config-file=pyproject.toml")
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize(
     "owner",
-    [*(getattr(usm_dlpack, name) for name in usm_dlpack.__all__), CudaView, HostView, Step],
+    [*(getattr(usm_dlpack, name) for name in usm_dlpack.__all__), CudaView, HostView],
     ids=lambda owner: getattr(owner, "__name__", str(owner)),
 )
 def test_help_quotes_no_annotation(owner):

@@ -158,7 +158,7 @@ auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
   } catch (const sycl::exception& error) {
     refuse(errc::runtime_error, field, "an answer of the SYCL runtime",
            std::string("the exception \"") + error.what() + "\"",
-           "check that the device works, for example with python -m usm_dlpack devices");
+           "check that the device works, for example with python -m usm_dlpack");
   }
 }
 
@@ -174,7 +174,7 @@ USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t
     refuse(
         errc::no_device, "device.device_id", "a root device of this process", "none at all",
         "install a driver, correct what hides it, such as ONEAPI_DEVICE_SELECTOR (python -m "
-        "usm_dlpack doctor finds it), or start a C++ program with "
+        "usm_dlpack finds it), or start a C++ program with "
         "OCL_ICD_FILENAMES=<folder of libsycl.so>/libintelocl.so");
   }
   const std::string last = std::to_string(count - 1);

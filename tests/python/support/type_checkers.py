@@ -13,8 +13,8 @@ CHECKERS = {
 }
 
 
-def checked_by(checker: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a type checker on a folder, where no configuration is, for this environment."""
-    command = [sys.executable, "-m", checker, *CHECKERS[checker], sys.executable, "."]
+def checked_by(checker: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run a type checker on a folder, by default without a configuration, for this environment."""
+    command = [sys.executable, "-m", checker, *CHECKERS[checker], sys.executable, *options, "."]
     with time_limit.paused():
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

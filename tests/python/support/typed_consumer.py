@@ -12,7 +12,6 @@ import usm_dlpack
 from usm_dlpack import (
     ConversionError,
     DLPackTensor,
-    Explanation,
     Place,
     SupportsDLPack,
     SupportsSyclUsm,
@@ -21,7 +20,6 @@ from usm_dlpack import (
     UsmBindingError,
     device_id,
     empty,
-    explain,
     from_dlpack,
     get_cmake_dir,
     get_include,
@@ -109,25 +107,11 @@ def refusal(memory: SupportsSyclUsm) -> ConversionError:
     raise AssertionError
 
 
-def why(array: Any) -> list[str]:
-    explanation = explain(array, direction="import", usm_types=["host"], ndim=2, device=array)
-    assert_type(explanation, Explanation)
-    assert_type(explanation.error, "Exception | None")
-    said: list[str] = [explanation.subject, str(explanation), explanation.to_text(colour=True)]
-    assert_type(explanation.to_dict(), dict[str, Any])
-    for step in explanation.steps:
-        said += [step.direction, step.name, step.outcome]
-        assert_type(step.facts, dict[str, Any])
-        assert_type(step.error, "Exception | None")
-    return said
-
-
 def run(memory: SupportsSyclUsm) -> None:
     tensor = to_dlpack_tensor(memory, shape=(3, 4), dtype=np.float32, queue=None)
     assert describe(exchange(tensor))["values"] is not None
     assert prove(tensor).nbytes == 48
     assert refusal(memory).code == "out_of_bounds"
-    assert "memory" in why(tensor)
     views: list[UsmArray] = [tensor, memory]  # which an extension function takes
     assert_type([from_dlpack(view) for view in views[:1]], list[DLPackTensor])
     assert len(views) == 2
