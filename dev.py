@@ -48,6 +48,8 @@ LIBFUZZER = {
 DOCUMENTATION = {"doxygen": "/usr/bin/doxygen"}
 BROWSER = {"chromium": "/usr/bin/chromium"}
 
+# What builds a user's extension without isolation.
+FOR_EXTENSION = ["cmake", "ninja", "nanobind>=3.1", "scikit-build-core>=1.1"]
 # What the C++ tests on devices need, where the Python package is not installed with them.
 WHEELS = ["intel-sycl-rt>=2026.0,<2027", "intel-opencl-rt", "apache-tvm-ffi>=0.1.9"]
 
@@ -56,11 +58,16 @@ class RefusalError(Exception):
     """A command cannot go on; its text is ``<field>: expected ..., found ...; <remedy>``."""
 
 
-def run(*command: str | Path, environment: dict[str, str] | None = None, check: bool = True) -> int:
-    """Print a command, run it at the root of the project, and return its exit status."""
+def run(
+    *command: str | Path,
+    environment: dict[str, str] | None = None,
+    folder: Path = ROOT,
+    check: bool = True,
+) -> int:
+    """Print a command, run it, by default at the project's root, and return its exit status."""
     words = [str(word) for word in command]
     print(f"$ {shlex.join(words)}", flush=True)
-    done = subprocess.run(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, check=False)
     if check and done.returncode != 0:
         raise RefusalError(
             f"{Path(words[0]).name}: expected exit status 0, found {done.returncode}; "
@@ -209,25 +216,31 @@ def prepare_package(requirements: str, packages: dict[str, str] | None = None) -
 
 
 def demo() -> int:
-    """Install the package with the CPU driver, and run the main job as a program."""
+    """Install the package with the CPU driver, and draw the picture of the tutorial."""
     print("1 of 3: the system's packages, and a virtual environment in .dev/venv", flush=True)
     environment = prepare()
-    if is_installed(environment):
-        print("2 of 3: the package is in .dev/venv, as new as these sources", flush=True)
-    else:
-        print(
-            "2 of 3: pip downloads what is not there, up to 500 MB (the SYCL runtime, the CPU "
-            "driver), unpacks 1.7 GB to .dev/venv, and compiles the module: some minutes, silently",
-            flush=True,
-        )
-        environment.install(".[cpu,demo]")
-    print("3 of 3: a round trip on a device, and refusals", flush=True)
-    status = environment.run(environment.python, "-m", "usm_dlpack", check=False)
+    print(
+        "2 of 3: pip downloads what is not there, up to 1 GB (the SYCL runtime, the CPU driver, "
+        "dpnp), unpacks 3 GB to .dev/venv, and compiles the module and the tutorial's extension: "
+        "some minutes",
+        flush=True,
+    )
+    environment.install(
+        "usm-dlpack[cpu,demo]" if is_installed(environment) else ".[cpu,demo]", *FOR_EXTENSION
+    )
+    environment.install("--no-build-isolation", "./examples/extension")
+    print("3 of 3: a kernel on dpnp's arrays, on a SYCL device: docs/examples/heat.py", flush=True)
+    folder = ROOT / "build" / "demo"
+    folder.mkdir(parents=True, exist_ok=True)
+    program = ROOT / "docs" / "examples" / "heat.py"
+    status = run(
+        environment.python, program, environment=environment.variables, folder=folder, check=False
+    )
     if status == 0:
         print(
-            f"\nNext: run `. {environment.folder.relative_to(ROOT)}/bin/activate`, and follow "
-            "docs/tutorial.md: the same in 20 lines of your own, then a kernel and a plot; for "
-            "C++, docs/how-to/cmake.md"
+            f"\nThe picture is {(folder / 'heat.png').relative_to(ROOT)}. Next: run "
+            f"`. {environment.folder.relative_to(ROOT)}/bin/activate`, and follow "
+            "docs/tutorial.md, which ends with this program; for C++, docs/how-to/cmake.md"
         )
     return status
 
