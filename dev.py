@@ -220,8 +220,8 @@ def demo() -> int:
     print("1 of 3: the system's packages, and a virtual environment in .dev/venv", flush=True)
     environment = prepare()
     print(
-        "2 of 3: pip downloads what is not there, up to 1 GB (the SYCL runtime, the CPU driver, "
-        "dpnp), unpacks 3 GB to .dev/venv, and compiles the module and the tutorial's extension: "
+        "2 of 3: pip downloads what is not there, up to 900 MB (the SYCL runtime, the CPU driver, "
+        "dpnp), unpacks 3.1 GB to .dev/venv, and compiles the module and the tutorial's extension: "
         "some minutes",
         flush=True,
     )

@@ -40,6 +40,7 @@ except ImportError as _cause:
     # uses no public name. Any other program gets the error from the first name that it uses.
     if _sys.argv[:1] != ["-m"]:
         raise _failure from _cause
+    _failure.__cause__ = _cause
 
     def _refuse(name: str) -> None:
         if name in __all__:
