@@ -209,6 +209,7 @@ def environment_without(folder: Path, *left_out: str) -> str:
     return str(folder / "bin" / "python")
 
 
+@pytest.mark.extended
 def test_without_the_wheel_of_the_driver_it_is_named(tmp_path):
     python = environment_without(tmp_path / "environment", "libintelocl", "intel_opencl_rt")
     found = examined(python)

@@ -62,7 +62,6 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
 def test_a_program_with_dpctl_is_typed_with_the_settings_of_its_page(tmp_path):
     (settings,) = [text for language, text in guide.blocks_of("how-to/dpctl") if language == "toml"]
     (tmp_path / "with_dpctl.py").write_text(WITH_DPCTL)
-    assert "import-untyped" in checked_by("mypy", tmp_path).stdout
     (tmp_path / "pyproject.toml").write_text(settings)
     done = checked_by("mypy", tmp_path, "--config-file=pyproject.toml")
     assert done.returncode == 0, done.stdout
