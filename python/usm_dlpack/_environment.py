@@ -66,8 +66,7 @@ def _import_failure() -> BaseException | None:
     if usm_dlpack._failure is not None:
         return usm_dlpack._failure.__cause__
     try:
-        import dpctl  # noqa: F401
-        import numpy  # noqa: F401
+        import dpctl  # noqa: F401 (it imports NumPy)
     except ImportError as error:
         return error
     return None
