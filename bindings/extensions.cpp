@@ -116,7 +116,7 @@ nb::object keeper_of(nb::object& capsule, const capsule_content& content) {
 /// Exports an array by its own library; nothing if that fails and the array has an interface.
 std::optional<offered_capsule> try_producer(nb::handle array) {
   import_request request;
-  request.anywhere = true;
+  request.for_extension = true;
   try {
     return ask_producer(array, request);
   } catch (const nb::python_error& error) {

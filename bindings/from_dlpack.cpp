@@ -182,7 +182,7 @@ nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::han
     if (named.queue) {
       detail::check_default_context(*named.queue, "device");
       wanted.request.queue = std::move(named.queue);
-      wanted.request.streams = std::move(named.streams);
+      wanted.request.stream = std::move(named.stream);
     }
     detail::working_device(named.device_id);  // before the producer is called
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "places.hpp"
-#include "capsule.hpp"
+#include "producer.hpp"
 #include "tensor.hpp"
 
 #include <nanobind/stl/string.h>
@@ -36,16 +36,11 @@ held<Object> find_held(nb::handle object) {
   if (const auto* found = find_sycl<Object>(object)) {
     return {found, nb::borrow(object)};
   }
-  if (PyType_Check(object.ptr()) != 0) {
+  const nb::object method = find_attribute(object, "_get_capsule", PyExc_AttributeError);
+  if (!method.is_valid()) {
     return {};
   }
-  const nb::object method = find_attribute(object, "_get_capsule", PyExc_Exception);
-  nb::object capsule = method.is_valid()
-                           ? checked_unless(PyExc_Exception, PyObject_CallNoArgs(method.ptr()))
-                           : nb::object();
-  if (!capsule.is_valid()) {
-    return {};
-  }
+  nb::object capsule = method();
   const auto* found = find_sycl<Object>(capsule);
   return {found, std::move(capsule)};
 }
@@ -89,7 +84,7 @@ held<sycl::queue> find_queue(nb::handle object) {
     static_cast<void>(ready_tensor(object));  // refuses one without content
   }
   held<sycl::queue> queue = find_held<sycl::queue>(object);
-  return queue || PyType_Check(object.ptr()) != 0 ? queue : find_attribute_queue(object);
+  return queue ? queue : find_attribute_queue(object);
 }
 
 /// The device that a filter string names; an invalid object if there is none.
@@ -133,33 +128,6 @@ DLDevice read_tuple(nb::handle pair) {
   return {static_cast<DLDeviceType>(*type), static_cast<std::int32_t>(*id)};
 }
 
-bool is_torch_device(nb::handle object) {
-  const nb::object module = find_attribute(object.type(), "__module__", PyExc_Exception);
-  return module.is_valid() && PyUnicode_Check(module.ptr()) != 0 &&
-         PyUnicode_CompareWithASCIIString(module.ptr(), "torch") == 0 &&
-         name_of_type(object) == "device";
-}
-
-/// The device of a `torch.device`, or of an array of PyTorch. The capsule of a new tensor says
-/// it, because `__dlpack_device__` gives PyTorch's own index.
-std::optional<DLDevice> find_torch_device(nb::handle object) {
-  static PyObject* const name = PyUnicode_InternFromString("torch");
-  const nb::object torch = nb::steal(PyImport_GetModule(name));
-  if (!torch.is_valid()) {  // not imported, so the object is not PyTorch's
-    return std::nullopt;
-  }
-  nb::object device = nb::borrow(object);
-  if (!is_torch_device(device)) {
-    device = find_attribute(object, "device", PyExc_Exception);
-  }
-  if (!device.is_valid() || !is_torch_device(device)) {
-    return std::nullopt;
-  }
-  const nb::object empty = torch.attr("empty")(0, nb::arg("device") = device);
-  const nb::object capsule = empty.attr("__dlpack__")();
-  return read_capsule(capsule).described().device;
-}
-
 /// The id of a root device as DLPack names it.
 std::int32_t read_dlpack_device(const DLDevice& named, nb::handle found) {
   if (named.device_type == kDLOneAPI) {
@@ -198,11 +166,9 @@ std::optional<std::int32_t> find_plain_device(nb::handle object) {
 }
 
 /// The id of the root device that another object names, which knows no queue.
-std::optional<std::int32_t> find_asked_device(nb::handle object) {
-  if (PyType_Check(object.ptr()) != 0) {
-    return std::nullopt;
-  }
-  std::optional<DLDevice> named = find_torch_device(object);
+std::optional<std::int32_t> find_attribute_device(nb::handle object) {
+  // PyTorch's `__dlpack_device__` gives PyTorch's own index.
+  std::optional<DLDevice> named = exchanged_device(object);
   if (!named) {
     named = reported_device(object);
   }
@@ -220,31 +186,12 @@ std::optional<std::int32_t> find_asked_device(nb::handle object) {
                   text_of(attribute), "correct the attribute of the object's class");
 }
 
-/// The forms of a queue as a producer's `stream`. A capsule is not passed on: it is the
-/// caller's, and dpctl would mark it as used.
-std::vector<nb::object> streams_of(const held<sycl::queue>& queue) {
-  const bool is_address = is_integer(queue.holder);
-  nb::object object = is_address || PyCapsule_CheckExact(queue.holder.ptr()) != 0
-                          ? to_dpctl(*queue.object)
-                          : queue.holder;
-  const auto* address = is_address ? queue.object : find_sycl<sycl::queue>(object);
-  return {object, checked(PyLong_FromVoidPtr(const_cast<sycl::queue*>(address)))};
-}
-
-/// Whether an object names a device; false if it raises an error.
-bool names_device(nb::handle object) {
-  try {
-    return find_plain_device(object) || find_asked_device(object);
-  } catch (const conversion_error&) {
-    return false;
-  } catch (const nb::builtin_exception&) {
-    return false;
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) {
-      throw;
-    }
-    return false;
-  }
+/// The queue as a producer's `stream`. A capsule is not passed on: it is the caller's, and
+/// dpctl would mark it as used.
+nb::object stream_of(const held<sycl::queue>& queue) {
+  const bool is_dpctl =
+      !is_integer(queue.holder) && PyCapsule_CheckExact(queue.holder.ptr()) == 0;
+  return is_dpctl ? queue.holder : to_dpctl(*queue.object);
 }
 
 }  // namespace
@@ -254,9 +201,9 @@ place read_place(nb::handle device) {
     return {*id, {}, {}};
   }
   if (const held<sycl::queue> queue = find_queue(device)) {
-    return {device_id(queue.object->get_device()), *queue.object, streams_of(queue)};
+    return {device_id(queue.object->get_device()), *queue.object, stream_of(queue)};
   }
-  if (const std::optional<std::int32_t> id = find_asked_device(device)) {
+  if (const std::optional<std::int32_t> id = find_attribute_device(device)) {
     return {*id, {}, {}};
   }
   const std::optional<std::int64_t> number = find_integer(device);
@@ -274,12 +221,10 @@ sycl::queue read_queue(nb::handle object, const char* field, const char* other_v
   if (found) {
     return *found.object;
   }
-  const bool is_device = names_device(object);
   refuse_argument(refusal, field,
                   std::string(other_values) +
                       "a place that knows a queue, or the address of a sycl::queue",
-                  text_of(object) + (is_device ? ", which names only a device" : ""),
-                  "pass a dpctl.SyclQueue");
+                  text_of(object), "pass a dpctl.SyclQueue");
 }
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {

@@ -31,17 +31,13 @@ nb::object to_dpctl(const Object& object) {
 struct place {
   std::int32_t device_id = 0;
   std::optional<sycl::queue> queue;
-  /// The queue as a producer's `stream`, in the order in which the forms are tried: a
-  /// `dpctl.SyclQueue`, and the address, which JAX and PyTorch want. The address is the
-  /// caller's, or that of the queue in the object.
-  std::vector<nb::object> streams;
+  nb::object stream;  ///< the queue as a producer's `stream`: a `dpctl.SyclQueue`
 };
 
-/// Reads a place, for an argument `device`. An object of dpctl says its queue or device
-/// itself, or by a capsule "SyclQueueRef", which is not consumed. Any other object is asked
-/// for `_get_capsule()`, `sycl_queue`, `__dlpack_device__()` and `sycl_device`, in this order;
-/// a `torch.device`, by a new tensor of PyTorch. A sub-device means its root. Whether the id
-/// of a tuple exists is not checked.
+/// Reads a place, for an argument `device`: (14, id), a filter string, a device or a queue of
+/// dpctl or in a capsule, which is not consumed, or an object with `_get_capsule()`,
+/// `sycl_queue`, the C exchange API, `__dlpack_device__()` or `sycl_device`, in this order. A
+/// sub-device means its root. Whether the id of a tuple exists is not checked.
 /// @throws nb::type_error or nb::value_error for anything else; conversion_error
 ///         `request_unsupported` for the host, and as `device_id`; what the object's own code
 ///         raises

@@ -67,10 +67,6 @@ nb::object call_dlpack(nb::handle method, keyword_list keywords) {
   return nb::steal(PyObject_Call(method.ptr(), nb::tuple().ptr(), given.ptr()));
 }
 
-nb::object context_of(const nb::python_error& error) {
-  return nb::steal(PyException_GetContext(error.value().ptr()));
-}
-
 /// A fresh capsule, and whether its producer took a stream.
 struct exported_capsule {
   nb::object capsule;
@@ -88,87 +84,41 @@ bool refuses_stream() noexcept {
   return false;
 }
 
-/// Exports by `__dlpack__`: with a stream and the version, then without the version, without a
-/// stream, and without both. After a TypeError the next keywords are tried; if a producer
-/// refuses the stream, the same without it; after another error none. If all fail, the last
-/// error is raised, with the first as its context unless it has a context already.
-exported_capsule ask_by_dlpack(nb::handle method, const std::vector<nb::object>& streams,
+/// Exports by `__dlpack__`: with the version and a stream, then with the stream alone, with
+/// the version alone, and with neither. After a TypeError the next form is tried; after an
+/// error that refuses the stream, the same form without it; after another error none.
+/// @param stream an invalid object if there is none
+exported_capsule ask_by_dlpack(nb::handle method, nb::handle stream,
                                std::optional<bool> copy) {
-  std::optional<nb::python_error> first;
-  /// @return an invalid object after a TypeError, or if the stream was refused
-  const auto ask = [&](nb::handle stream, bool version) -> nb::object {
-    for (const bool with_copy : {true, false}) {
-      if (with_copy && copy != false) {  // copies are made here
-        continue;
-      }
-      if (first) {
-        PyErr_Clear();
-      } else if (PyErr_Occurred() != nullptr) {
-        first.emplace();
-      }
-      nb::object capsule = call_dlpack(
-          method, {{names().max_version, version ? names().newest_version : nullptr},
-                   {names().stream, stream},
-                   {names().copy, with_copy ? Py_False : nullptr}});
-      if (capsule.is_valid() || (stream.is_valid() && refuses_stream())) {
-        return capsule;
-      }
-      if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
-        throw nb::python_error();
-      }
+  const nb::handle no_copy = copy == false ? Py_False : nullptr;  // copies are made here
+  bool version = true;
+  for (;;) {
+    nb::object capsule =
+        version ? call_dlpack(method, {{names().max_version, names().newest_version},
+                                       {names().stream, stream},
+                                       {names().copy, no_copy}})
+                : call_dlpack(method, {{names().stream, stream}});
+    if (capsule.is_valid()) {
+      return {std::move(capsule), stream.is_valid()};
     }
-    return {};
-  };
-  for (const bool version : {true, false}) {
-    for (const nb::object& stream : streams) {
-      if (nb::object capsule = ask(stream, version); capsule.is_valid()) {
-        return {std::move(capsule), true};
-      }
-      if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
-        continue;
-      }
-      if (nb::object capsule = ask({}, version); capsule.is_valid()) {
-        return {std::move(capsule), false};
-      }
+    const bool is_type_error = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
+    if (is_type_error && version) {
+      version = false;
+    } else if (is_type_error && stream.is_valid()) {
+      version = true;
+      stream = {};
+    } else if (stream.is_valid() && refuses_stream()) {
+      stream = {};
+    } else {
+      throw nb::python_error();
     }
+    PyErr_Clear();
   }
-  for (const bool version : {true, false}) {
-    if (nb::object capsule = ask({}, version); capsule.is_valid()) {
-      return {std::move(capsule), false};
-    }
-  }
-  nb::python_error last;
-  if (first && !first->value().is(last.value()) && context_of(*first).is(context_of(last))) {
-    PyException_SetContext(last.value().ptr(), first->value().inc_ref().ptr());
-  }
-  throw last;
-}
-
-/// Whether a type has the C exchange API for its own `__dlpack__`. If a class overrides
-/// `__dlpack__` alone, the API that it inherits would not call this `__dlpack__`.
-bool has_exchange_api(nb::handle type) {
-  const nb::object bases = type.attr("__mro__");
-  if (PyTuple_Check(bases.ptr()) == 0) {  // of a metaclass
-    return false;
-  }
-  for (nb::handle base : nb::borrow<nb::tuple>(bases)) {
-    const nb::object defined = base.attr("__dict__");
-    for (const nb::handle name : {names().exchange_api, names().dlpack}) {
-      const int has = PySequence_Contains(defined.ptr(), name.ptr());
-      if (has < 0) {
-        throw nb::python_error();
-      }
-      if (has == 1) {
-        return name.is(names().exchange_api);
-      }
-    }
-  }
-  return false;
 }
 
 /// The C exchange API of an array's type, in our major version, or null.
 const DLPackExchangeAPI* exchange_api_of(nb::handle x) {
-  if (!type_has(x, names().exchange_api) || !has_exchange_api(x.type())) {
+  if (!type_has(x, names().exchange_api)) {
     return nullptr;
   }
   const nb::object capsule = find_attribute(x.type(), names().exchange_api);
@@ -225,25 +175,33 @@ offered_capsule ordered_for(const import_request& request, nb::object capsule, C
 offered_capsule ask_cuda(nb::handle method, const import_request& request, DLDevice device) {
   const std::int32_t id = detail::id_named_by(device);
   const CUstream ours = stream_for_producers(id);
-  std::vector<nb::object> streams;
+  nb::object stream;
   if (device.device_type != kDLCUDAHost) {
-    streams.push_back(checked(PyLong_FromVoidPtr(ours)));
+    stream = checked(PyLong_FromVoidPtr(ours));
   }
-  exported_capsule made = ask_by_dlpack(method, streams, request.copy);
+  exported_capsule made = ask_by_dlpack(method, stream, request.copy);
   return ordered_for(request, std::move(made.capsule), made.took_stream ? ours : legacy_stream,
                      id);
+}
+
+managed_tensor exchange(nb::handle x, const DLPackExchangeAPI& api) {
+  DLManagedTensorVersioned* made = nullptr;
+  if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
+    refuse_exchange("a managed tensor");
+  }
+  return managed_tensor(made);
+}
+
+DLDevice device_of(const DLManagedTensorVersioned& made) {
+  return made.version.major == DLPACK_MAJOR_VERSION ? made.dl_tensor.device : DLDevice{};
 }
 
 /// Exports by the C exchange API, which also gives the queue that the producer works on.
 offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api,
                                   const import_request& request) {
-  DLManagedTensorVersioned* made = nullptr;
-  if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
-    refuse_exchange("a managed tensor");
-  }
-  const DLDevice device =
-      made->version.major == DLPACK_MAJOR_VERSION ? made->dl_tensor.device : DLDevice{};
-  offered_capsule offered{make_capsule(managed_tensor(made)), {}};
+  managed_tensor made = exchange(x, api);
+  const DLDevice device = device_of(*made);
+  offered_capsule offered{make_capsule(std::move(made)), {}};
   const std::int32_t cuda_id =
       detail::is_cuda(device.device_type) ? detail::find_cuda_device(device.device_id) : -1;
   if (cuda_id < 0 && device.device_type != kDLOneAPI) {
@@ -319,10 +277,10 @@ bool names_no_queue(nb::handle capsule) {
   return content.described().device.device_type == kDLOneAPI && !queue_behind(content);
 }
 
-/// dpctl's queue as a stream; nothing if there is no such device.
-std::vector<nb::object> stream_of_dpctl(std::int32_t device_id) {
+/// dpctl's queue as a stream; an invalid object if there is no such device.
+nb::object stream_of_dpctl(std::int32_t device_id) {
   try {
-    return {dpctl_queue_object(device_id)};
+    return dpctl_queue_object(device_id);
   } catch (const conversion_error&) {
     return {};
   }
@@ -331,19 +289,19 @@ std::vector<nb::object> stream_of_dpctl(std::int32_t device_id) {
 /// Exports an array by `__dlpack__`. An array without a queue is refused before that, if it
 /// reports memory that is not taken.
 offered_capsule ask_method(nb::handle x, nb::handle method, const import_request& request) {
-  std::optional<sycl::queue> own = request.anywhere ? std::nullopt : queue_attribute(x);
+  std::optional<sycl::queue> own = request.for_extension ? std::nullopt : queue_attribute(x);
   if (own) {
     return ordered_for(request,
                        {ask_by_dlpack(method, {}, request.copy).capsule, std::move(own)});
   }
-  const bool has_queue = request.anywhere && type_has(x, names().sycl_queue);
+  const bool has_queue = request.for_extension && type_has(x, names().sycl_queue);
   const std::optional<DLDevice> device =
       has_queue && !detail::has_cuda_devices() ? std::nullopt : reported_device(x);
   if (device && detail::is_cuda(device->device_type)) {
     return ask_cuda(method, request, *device);
   }
   const bool on_host = device && device->device_type == kDLCPU;
-  if (device && !request.anywhere && !(on_host && request.host)) {
+  if (device && !request.for_extension && !(on_host && request.host)) {
     if (on_host) {
       make_exportable(x);  // refuses what a copy, the remedy, would refuse
     }
@@ -354,8 +312,8 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
     return {ask_by_dlpack(method, stream_of_dpctl(device->device_id), request.copy).capsule,
             {}};
   }
-  exported_capsule made = ask_by_dlpack(
-      method, on_host ? std::vector<nb::object>() : request.streams, request.copy);
+  exported_capsule made =
+      ask_by_dlpack(method, on_host ? nb::object() : request.stream, request.copy);
   if (request.queue && names_no_queue(made.capsule)) {
     ordered_for(request, {});
   }
@@ -364,6 +322,11 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
 }
 
 }  // namespace
+
+std::optional<DLDevice> exchanged_device(nb::handle array) {
+  const DLPackExchangeAPI* api = exchange_api_of(array);
+  return api == nullptr ? std::nullopt : std::optional(device_of(*exchange(array, *api)));
+}
 
 offered_capsule ask_producer(nb::handle x, const import_request& request) {
   if (has_tensor_type(x)) {
@@ -396,25 +359,18 @@ offered_capsule offer_capsule(nb::handle capsule, const import_request& request)
 
 namespace {
 
-/// Whether an array reports that its memory is USM; false if asking it fails.
-bool reports_usm(nb::handle x) {
-  try {
-    if (find_attribute(x, "__sycl_usm_array_interface__", PyExc_AttributeError).is_valid()) {
-      return true;
-    }
-    const std::optional<DLDevice> device = reported_device(x);
-    if (device) {
-      detail::id_named_by(*device);  // refuses memory of other devices
-    }
-    return device.has_value();
-  } catch (const conversion_error&) {
-    return false;
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) {
-      throw;
-    }
+/// Whether an array says by its interface that its memory is of a context that DLPack does not
+/// name.
+bool has_other_context(nb::handle x) {
+  const nb::object interface =
+      find_attribute(x, "__sycl_usm_array_interface__", PyExc_Exception);
+  if (!interface.is_valid()) {
     return false;
   }
+  const sycl::context context = read_syclobj(interface["syclobj"]).context;
+  const auto& platforms = detail::device_table::get().platforms;
+  return std::none_of(platforms.begin(), platforms.end(),
+                      [&](const auto& entry) { return *entry.context == context; });
 }
 
 /// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.
@@ -440,30 +396,10 @@ bool is_out_of_reach(nb::handle x) {
     return row.raised == detail::python_class::binding_error;
   } catch (const nb::python_error& refusal) {  // the producer's own
     return refusal.matches(PyExc_Exception) && !refusal.matches(PyExc_RecursionError) &&
-           reports_usm(x);
+           has_other_context(x);
   } catch (...) {
     return false;
   }
-}
-
-/// Reads an array through host memory, after it was refused. If this fails too, raises the
-/// first refusal, with the second error as its cause.
-void read_through_host(nb::handle x, const capsule_reader& read, nb::python_error refusal) {
-  try {
-    read(ask_for_host(x));
-    return;
-  } catch (...) {
-    set_python_error();
-    nb::python_error second;
-    if (!second.matches(PyExc_Exception)) {
-      throw second;
-    }
-    const nb::object cause = nb::steal(PyException_GetCause(refusal.value().ptr()));
-    if (!cause.is_valid()) {
-      PyException_SetCause(refusal.value().ptr(), second.value().inc_ref().ptr());
-    }
-  }
-  throw refusal;
 }
 
 }  // namespace
@@ -479,7 +415,16 @@ void read_producer(nb::handle x, const import_request& request, bool through_hos
     }
     set_python_error();
   }
-  read_through_host(x, read, nb::python_error());
+  nb::python_error refusal;
+  try {
+    read(ask_for_host(x));
+  } catch (const nb::python_error& second) {
+    throw second.matches(PyExc_Exception) ? refusal : second;
+  } catch (const nb::builtin_exception&) {
+    throw refusal;
+  } catch (const conversion_error&) {
+    throw refusal;
+  }
 }
 
 }  // namespace usm_dlpack::python

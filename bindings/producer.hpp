@@ -9,7 +9,6 @@
 
 #include <functional>
 #include <optional>
-#include <vector>
 
 namespace usm_dlpack::python {
 
@@ -19,9 +18,9 @@ struct import_request {
   bool host = false;         ///< whether arrays in host memory are accepted
   /// Whether `sycl_queue` is not read before the export, nor `__dlpack_device__` if the type
   /// has a `sycl_queue` and SYCL lists no CUDA device. Extensions read the queue after it.
-  bool anywhere = false;
+  bool for_extension = false;
   std::optional<sycl::queue> queue;  ///< the consumer's
-  std::vector<nb::object> streams;   ///< the same queue, as in `place`
+  nb::object stream;                 ///< the same queue, as in `place`
 };
 
 /// A producer's fresh capsule.
@@ -30,6 +29,10 @@ struct offered_capsule {
   /// The queue that may still work on the memory, if the producer reports it.
   std::optional<sycl::queue> queue;
 };
+
+/// The device in the tensor that the C exchange API of an array's type gives; nothing if there
+/// is no such API. @throws what the producer raises
+std::optional<DLDevice> exchanged_device(nb::handle array);
 
 /// Exports an array. If the producer names its own queue, the request's queue is ordered
 /// behind it. Otherwise the producer gets the request's queue as `stream`, or else dpctl's, if
@@ -52,7 +55,7 @@ using capsule_reader = std::function<void(const offered_capsule& offered)>;
 /// @param through_host whether to call it again with a copy that the producer makes in host
 ///        memory, if the first call or the producer refuses USM that only the producer can
 ///        read
-/// @throws as `ask_producer` and the function; if both calls fail, the first refusal
+/// @throws as `ask_producer` and the function; if both calls fail, the first error
 void read_producer(nb::handle x, const import_request& request, bool through_host,
                    const capsule_reader& read);
 
