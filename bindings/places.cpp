@@ -200,11 +200,13 @@ place read_place(nb::handle device) {
   if (const std::optional<std::int32_t> id = find_plain_device(device)) {
     return {*id, {}, {}};
   }
-  if (const held<sycl::queue> queue = find_queue(device)) {
-    return {device_id(queue.object->get_device()), *queue.object, stream_of(queue)};
-  }
-  if (const std::optional<std::int32_t> id = find_attribute_device(device)) {
-    return {*id, {}, {}};
+  if (PyType_Check(device.ptr()) == 0) {  // a class has only its instances' attributes
+    if (const held<sycl::queue> queue = find_queue(device)) {
+      return {device_id(queue.object->get_device()), *queue.object, stream_of(queue)};
+    }
+    if (const std::optional<std::int32_t> id = find_attribute_device(device)) {
+      return {*id, {}, {}};
+    }
   }
   const std::optional<std::int64_t> number = find_integer(device);
   const bool is_id = number && *number >= 0 && *number <= INT32_MAX;
@@ -217,7 +219,12 @@ place read_place(nb::handle device) {
 
 sycl::queue read_queue(nb::handle object, const char* field, const char* other_values,
                        nb::exception_type refusal) {
-  const held<sycl::queue> found = is_integer(object) ? queue_at(object) : find_queue(object);
+  held<sycl::queue> found;
+  if (is_integer(object)) {
+    found = queue_at(object);
+  } else if (PyType_Check(object.ptr()) == 0) {
+    found = find_queue(object);
+  }
   if (found) {
     return *found.object;
   }

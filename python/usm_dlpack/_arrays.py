@@ -64,15 +64,6 @@ class _KnowsDevice(Protocol):
     def sycl_device(self) -> Any: ...
 
 
-class _TorchDevice(Protocol):
-    """A ``torch.device``."""
-
-    @property
-    def type(self) -> str: ...
-    @property
-    def index(self) -> Any: ...
-
-
 #: An object that names a root device, and perhaps a queue on it: a device, a queue, an array or its
 #: ``device``, a filter string, or ``(14, device_id)``. :doc:`/how-to/places` has them all.
 Place: TypeAlias = (
@@ -81,7 +72,6 @@ Place: TypeAlias = (
     | _KnowsQueue
     | _CarriesQueue
     | _KnowsDevice
-    | _TorchDevice
     | SupportsDLPack
     | tuple[int, int]
     | str

@@ -455,17 +455,6 @@ def test_without_a_usable_table_on_the_type_the_capsule_is_asked_for(table):
         )
 
 
-def test_a_class_that_overrides_dlpack_is_asked_by_it(table):
-    class Overriding(type(table.array())):
-        def __dlpack__(self, **keywords):
-            raise BufferError("the class says no")
-
-    for kind in (Overriding, type("Below", (Overriding,), {})):
-        with pytest.raises(BufferError, match="the class says no"):
-            from_dlpack(kind(table.foreign))
-    assert table.calls == []
-
-
 @pytest.mark.parametrize("offers", [False, True], ids=["capsules", "table"])
 @pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize(("bit", "found"), [("is_conj", "conjugates"), ("is_neg", "negatives")])

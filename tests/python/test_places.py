@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One vocabulary of places: what each keyword makes of each object, and of hostile ones."""
 
-import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,7 @@ import dpctl
 import numpy as np
 import place_cases
 import pytest
-from capsules import ForeignArray, ForeignTensor, new_capsule, package_queue
+from capsules import ForeignArray, ForeignTensor, package_queue
 from memory_sources import address_of, allocate, kept, new_queue
 from place_cases import CASES, KEYWORDS, with_queue
 from refusals import refused, stopped, wrong_argument
@@ -62,8 +61,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[Call, ...]]] = dict(
 
 @pytest.mark.parametrize("keyword", KEYWORDS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what + case.backend)
-def test_each_cell_of_the_table_is_what_happens(case, keyword, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", place_cases.torch_module())
+def test_each_cell_of_the_table_is_what_happens(case, keyword):
     cell = case.cells[KEYWORDS.index(keyword)]
     field, functions = FUNCTIONS[keyword]
     queue = new_queue(in_order=True)
@@ -72,8 +70,7 @@ def test_each_cell_of_the_table_is_what_happens(case, keyword, monkeypatch):
         for call in functions:
             if cell.endswith("Error"):
                 kind = {"TypeError": TypeError, "ValueError": ValueError}[cell]
-                only = field != "device" and case.cells[0] == "device"
-                with wrong_argument(kind, field, "which names only a device" if only else ""):
+                with wrong_argument(kind, field):
                     call(place)
             elif cell == "`request_unsupported`":
                 with refused("request_unsupported", field, expected="a root device"):
@@ -110,12 +107,8 @@ HOSTILE: dict[str, tuple[type[Exception] | str, str, Any]] = {
     "itself": (ValueError, "sycl_queue", Selfish()),
     "a number as sycl_queue": (ValueError, "sycl_queue", with_queue(5)),
     "a bool as sycl_queue": (ValueError, "sycl_queue", with_queue(True)),
-    "a class as sycl_queue": (ValueError, "sycl_queue", with_queue(dpctl.SyclQueue)),
     "a number as sycl_device": (TypeError, "sycl_device", SimpleNamespace(sycl_device=5)),
     "a number as device": (TypeError, "device", SimpleNamespace(device=5)),
-    "a number as _get_capsule": (TypeError, "device", SimpleNamespace(_get_capsule=5)),
-    "a torch.device without PyTorch": (TypeError, "device", place_cases.TorchDevice("xpu")),
-    "its array": (TypeError, "device", SimpleNamespace(device=place_cases.TorchDevice("xpu"))),
     "None as sycl_queue": (TypeError, "device", with_queue(None)),
     "nonsense as device tuple": (
         "device_type_unsupported",
@@ -126,8 +119,7 @@ HOSTILE: dict[str, tuple[type[Exception] | str, str, Any]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_an_object_that_answers_with_nonsense_is_refused(name, monkeypatch):
-    monkeypatch.delitem(sys.modules, "torch", raising=False)
+def test_an_object_that_answers_with_nonsense_is_refused(name):
     rule, field, place = HOSTILE[name]
     for call in (bring, prove, device_id):
         with stopped(rule, field):
@@ -157,7 +149,8 @@ def raising(name: str, error: type[BaseException]) -> Any:
 @pytest.mark.parametrize("name", ASKED)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_what_ends_the_program_is_no_refusal(name, error):
-    for call in (bring, prove, device_id, describe, copy, export):
+    asks_for_queues = (describe, copy, export) if name in ASKED[:2] else ()
+    for call in (bring, prove, device_id, *asks_for_queues):
         with pytest.raises(error):
             call(raising(name, error))
 
@@ -206,29 +199,14 @@ def test_the_queue_of_an_opencl_sub_device_names_the_root(queue):
 # --- what a producer gets as `stream`
 
 
-class Choosy(ForeignArray):
-    """An array whose library wants an int as `stream`."""
-
-    def __init__(self, foreign: ForeignTensor) -> None:
-        super().__init__(foreign)
-        self.seen: list[Any] = []
-
-    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
-        if type(stream) is not int:
-            self.seen.append(stream)
-            raise TypeError("an int is wanted")
-        self.seen.append(dpctl.SyclQueue(new_capsule(stream, b"SyclQueueRef")))
-        return super().__dlpack__(stream=stream, **keywords)
-
-
 FORMS = [case for case in CASES if case.cells == place_cases.KNOWS_A_QUEUE]
 
 
 @pytest.mark.parametrize("case", FORMS, ids=lambda case: case.what)
-def test_a_producer_gets_the_queue_or_the_address_of_a_living_one(case, memory):
+def test_a_producer_gets_the_queue_as_an_object_of_dpctl(case, memory):
     for make in case.make:
         queue = new_queue(in_order=True)
-        array = Choosy(ForeignTensor(address_of(memory)))
+        array = ForeignArray(ForeignTensor(address_of(memory)))
         assert from_dlpack(array, device=make(queue)).sycl_queue == queue
-        assert array.seen == [queue, queue]
-        assert type(array.asked[-1]["stream"]) is int
+        assert type(array.asked[-1]["stream"]) is dpctl.SyclQueue
+        assert array.asked[-1]["stream"] == queue

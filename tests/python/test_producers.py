@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import dpctl
 import numpy as np
 import pytest
 from capsules import (
@@ -17,7 +16,6 @@ from capsules import (
     ForeignTensor,
     OldArray,
     dpctl_queue,
-    new_capsule,
     package_queue,
 )
 from memory_sources import TypedArray, address_of, new_queue
@@ -71,13 +69,13 @@ def test_a_producer_gets_the_keywords_that_it_takes(
     method = method_of(SIGNATURES[signature].format(parameters) if subset else "self")
     array = type("Array", (StandIn,), {"__dlpack__": method})(foreign)
     taken = from_dlpack(array, device=queue if has_queue else None, copy=copy)
-    wanted: dict[str, Any] = {"max_version": NEWEST}
-    if has_queue:
-        wanted["stream"] = queue
+    of_version: dict[str, Any] = {"max_version": NEWEST}
     if copy is False:
-        wanted["copy"] = False
-    takes = () if signature == "by position" else subset
-    assert array.asked == [{name: wanted[name] for name in takes if name in wanted}]
+        of_version["copy"] = False
+    of_stream = {"stream": queue} if has_queue else {}
+    takes = set() if signature == "by position" else set(subset)
+    forms = [of_version | of_stream, of_stream, of_version, {}]
+    assert array.asked == [next(form for form in forms if set(form) <= takes)]
     assert (taken.data == foreign.tensor.data) is (copy is not True)
     assert taken.sycl_queue == (queue if has_queue else package_queue())
     assert taken.numpy().tobytes() == bytes(range(48))
@@ -98,21 +96,16 @@ class Refusing:
 @pytest.mark.parametrize("copy", [None, True, False])
 @pytest.mark.parametrize("has_queue", [True, False])
 def test_the_order_of_the_requests(queue, copy, has_queue):
-    address = queue.addressof_ref()
-    version, by_queue, by_address = {"max_version": NEWEST}, {"stream": queue}, {"stream": address}
-    requests: list[dict[str, Any]] = [version, {}]
+    of_version = {"max_version": NEWEST} | ({"copy": False} if copy is False else {})
+    of_stream = {"stream": queue}
+    requests: list[dict[str, Any]] = [of_version, {}]
     if has_queue:
-        requests = [version | by_queue, version | by_address, by_queue, by_address, *requests]
-    if copy is False:
-        requests = [each for asked in requests for each in (asked | {"copy": False}, asked)]
+        requests = [of_version | of_stream, of_stream, *requests]
     array = Refusing()
     with pytest.raises(TypeError) as caught:
         from_dlpack(array, copy=copy, device=queue if has_queue else None)
     assert array.asked == requests
-    # The last error, and the first one, which an unexpected keyword may have hidden.
-    assert caught.value.args == (len(requests),)
-    assert caught.value.__context__ is not None
-    assert caught.value.__context__.args == (1,)
+    assert caught.value.args == (len(requests),)  # the last one
 
 
 @pytest.mark.parametrize("error", [LookupError, KeyboardInterrupt, RuntimeError, RecursionError])
@@ -126,40 +119,14 @@ def test_an_error_of_another_kind_than_type_error_ends_the_requests(queue, error
     assert len(array.asked) == before + 1
 
 
-def test_an_error_keeps_the_context_that_it_has(queue):
-    one = TypeError("one")
-    with pytest.raises(TypeError) as caught:
-        from_dlpack(Refusing(*[one] * 6), device=queue)
-    assert caught.value is one
-    assert one.__context__ is None
-
-    class Chained:
-        def __dlpack__(self, **keywords: Any) -> Any:
-            try:
-                raise LookupError(len(keywords))
-            except LookupError as error:
-                raise TypeError("chained") from error
-
-    with pytest.raises(TypeError) as caught:
-        from_dlpack(Chained(), device=queue)
-    assert isinstance(caught.value.__context__, LookupError)
-
-
 def test_a_type_error_from_inside_is_what_the_caller_sees(queue):
     class Broken:
         def __dlpack__(self, *, stream: Any = None, max_version: Any = None) -> Any:
             return len(5)  # type: ignore[arg-type]
 
-    class Narrow:
-        def __dlpack__(self, *, max_version: Any) -> Any:
-            return len(5)  # type: ignore[arg-type]
-
     for device in (queue, None):
         with pytest.raises(TypeError, match="object of type 'int' has no len"):
             from_dlpack(Broken(), device=device)
-    with pytest.raises(TypeError, match="missing 1 required") as caught:
-        from_dlpack(Narrow())
-    assert "object of type 'int' has no len" in str(caught.value.__context__)
 
 
 # --- producers that take a stream
@@ -179,26 +146,14 @@ class WithQueue(ForeignArray):
         return capsule
 
 
-class WithAddress(WithQueue):
-    """A producer that wants an int, as JAX and PyTorch do."""
+class WithoutVersion(WithQueue):
+    """A producer from before ``max_version``."""
 
-    def __dlpack__(self, *, stream: int | None = None, **keywords: Any) -> Any:
-        if stream is None:
-            return super().__dlpack__(**keywords)
-        if type(stream) is not int:
-            raise TypeError("stream must be an int")
-        queue = dpctl.SyclQueue(new_capsule(stream, b"SyclQueueRef"))
-        return super().__dlpack__(stream=queue, **keywords)
-
-
-class WithoutVersion(WithAddress):
-    """A producer from before ``max_version`` that wants an int."""
-
-    def __dlpack__(self, *, stream: int | None = None) -> Any:  # type: ignore[override]
+    def __dlpack__(self, *, stream: Any = None) -> Any:  # type: ignore[override]
         return super().__dlpack__(stream=stream)
 
 
-TAKING = pytest.mark.parametrize("kind", [WithQueue, WithAddress, WithoutVersion])
+TAKING = pytest.mark.parametrize("kind", [WithQueue, WithoutVersion])
 
 
 @TAKING
@@ -220,10 +175,9 @@ def test_a_copy_waits_for_the_queue_that_the_producer_was_given(kind, start):
     assert copied.numpy().tolist() == VALUES
 
 
-@pytest.mark.parametrize("kind", [WithQueue, WithAddress])
-def test_a_producer_that_says_its_queue_is_given_none(kind, foreign, consumer, start):
+def test_a_producer_that_says_its_queue_is_given_none(foreign, consumer, start):
     pending = start(new_queue())
-    array = kind(foreign, pending.queue)
+    array = WithQueue(foreign, pending.queue)
     array.foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
     array.sycl_queue = pending.queue
     assert from_dlpack(array, device=consumer).sycl_queue == consumer
@@ -374,13 +328,6 @@ def test_an_interrupt_in_a_metaclass_reaches_the_caller(foreign, name):
     array = Meta("Array", (ForeignArray,), {})(foreign)
     with pytest.raises(KeyboardInterrupt):
         from_dlpack(array)
-
-
-@pytest.mark.parametrize("bases", [5, (), (int, object)])
-def test_a_metaclass_that_lies_about_its_bases_is_not_believed(foreign, bases):
-    kind = type("Meta", (type,), {"__mro__": bases})
-    array = kind("Array", (ForeignArray,), {"__dlpack_c_exchange_api__": 5})(foreign)
-    assert from_dlpack(array).data == foreign.tensor.data
 
 
 def test_what_the_device_of_an_array_raises_reaches_the_caller(foreign):

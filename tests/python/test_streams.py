@@ -92,9 +92,6 @@ FORMS: dict[str, Callable[[Any], Any]] = {
     "sycl_queue, a queue": stream_of,
     "sycl_queue, a capsule": lambda queue: stream_of(queue._get_capsule()),
     "sycl_queue, an address": lambda queue: stream_of(queue.addressof_ref()),
-    "sycl_queue behind a _get_capsule that fails": lambda queue: Lazy(
-        _get_capsule=lambda: lambda: 1 / 0, sycl_queue=lambda: queue
-    ),
     "an address": lambda queue: queue.addressof_ref(),
     "memory with a queue": lambda queue: dpctl_memory.MemoryUSMHost(4, queue=queue),
     "a tensor with a queue": lambda queue: to_dlpack_tensor(

@@ -13,6 +13,7 @@ from typing import Any
 
 import dpctl
 import numpy as np
+from c_exchange_api import Table
 from capsules import ForeignArray, ForeignTensor
 from dpctl import memory
 from memory_sources import Carrier
@@ -60,23 +61,12 @@ class TorchDevice:
 TorchDevice.__name__ = "device"
 
 
-class TorchTensor(ForeignArray):
-    """A tensor of PyTorch, which reports an index of PyTorch's own and exports DLPack's id."""
-
-    def __init__(self, kind: str) -> None:
-        foreign = ForeignTensor(0, shape=(0,))
-        foreign.tensor.data = None
-        foreign.tensor.device_type = {"xpu": 14, "cpu": 1}[kind]
-        super().__init__(foreign, device=(14, 7))
-        self.device = TorchDevice(kind)
-
-    def __dlpack_device__(self) -> Any:
-        return (14, 7)
-
-
-def torch_module() -> Any:
-    """Return what stands in for PyTorch as long as one of its objects is read."""
-    return SimpleNamespace(empty=lambda _, device: TorchTensor(device.type))
+def torch_tensor(kind: str) -> Any:
+    """Return a tensor whose ``__dlpack_device__`` gives an index of PyTorch's own, as there."""
+    foreign = ForeignTensor(0, shape=(0,))
+    foreign.tensor.data = None
+    foreign.tensor.device_type = {"xpu": 14, "cpu": 1}[kind]
+    return Table(foreign).array(__dlpack_device__=lambda self: (14, 7))
 
 
 def sub_device(queue: Any) -> Any:
@@ -120,9 +110,8 @@ CASES = (
     Case(
         "array that knows no queue, such as PyTorch's",
         NAMES_A_DEVICE,
-        (lambda queue: ForeignArray(ForeignTensor(0)), lambda queue: TorchTensor("xpu")),
+        (lambda queue: ForeignArray(ForeignTensor(0)), lambda queue: torch_tensor("xpu")),
     ),
-    Case("`torch.device` of an Intel GPU", NAMES_A_DEVICE, (lambda queue: TorchDevice("xpu"),)),
     Case(
         "`dpctl.SyclDevice`, or an object with `sycl_device`",
         NAMES_A_DEVICE,
@@ -147,9 +136,9 @@ CASES = (
         ),
     ),
     Case(
-        '`(1, 0)`, an array in host memory, `torch.device("cpu")`',
+        "`(1, 0)`, an array in host memory",
         IS_ON_THE_HOST,
-        (lambda queue: (1, 0), lambda queue: np.zeros(2), lambda queue: TorchDevice("cpu")),
+        (lambda queue: (1, 0), lambda queue: np.zeros(2), lambda queue: torch_tensor("cpu")),
     ),
     Case("address of a `sycl::queue`", IS_AN_ADDRESS, (lambda queue: queue.addressof_ref(),)),
     Case(
@@ -160,9 +149,10 @@ CASES = (
         ),
     ),
     Case(
-        "`dpctl.SyclContext`, a class, anything else",
+        "`torch.device`, `dpctl.SyclContext`, a class, anything else",
         IS_NO_PLACE,
         (
+            lambda queue: TorchDevice("xpu"),
             lambda queue: queue.sycl_context,
             lambda queue: queue.sycl_context._get_capsule(),
             lambda queue: dpctl.SyclQueue,
