@@ -5,8 +5,8 @@
 #pragma once
 
 #include "errors.hpp"
+#include "proved_tensor.hpp"
 
-#include <usm_dlpack/python/proved_tensor.hpp>
 
 #include <cstdint>
 #include <variant>

@@ -7,9 +7,9 @@
 // take them apart is refused (`dtype_unsupported`).
 #pragma once
 
+#include "proved_tensor.hpp"
 #include "queues.hpp"
 
-#include <usm_dlpack/python/proved_tensor.hpp>
 
 #include <memory>
 #include <optional>

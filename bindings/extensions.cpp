@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of python/package.hpp. They throw nothing.
+// The functions of python/package.hpp. They throw nothing, and only C types cross.
 #include "extensions.hpp"
 #include "capsule.hpp"
 #include "frees.hpp"
@@ -13,247 +13,153 @@
 
 #include <usm_dlpack/python/package.hpp>
 
+#include <cstring>
+#include <memory>
+
 namespace usm_dlpack::python {
 namespace {
 
-using detail::offer;
+using detail::failed_wait;
+using detail::import_status;
+using detail::imported_array;
 using detail::package_interface;
-using detail::proved_tensor;
 
-constexpr const char* sycl_interface = "__sycl_usm_array_interface__";
-
-bool has_attribute(nb::handle object, const char* name) {
-  return type_has(object, nb::str(name));
+/// Whether an object, or its type, has an attribute of an array.
+bool has(nb::handle object, const char* name) {
+  return find_attribute(object, name, PyExc_Exception).is_valid();
 }
 
-/// Whether an object has an attribute of an array that its type does not have, as a proxy may.
-/// Types that are usually meant for other overloads are not queried. An object that has every
-/// attribute, like a mock, is not an array.
-bool has_by_itself(nb::handle object, const char* name) {
-  constexpr unsigned long never_arrays =
-      Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS |
-      Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS |
-      Py_TPFLAGS_BASE_EXC_SUBCLASS | Py_TPFLAGS_TYPE_SUBCLASS;
-  if (object.is_none() || PyFloat_Check(object.ptr()) != 0 ||
-      (PyType_GetFlags(Py_TYPE(object.ptr())) & never_arrays) != 0) {
-    return false;
-  }
-  const nb::object found = find_attribute(object, name, PyExc_Exception);
-  return found.is_valid() &&
-         (PyCallable_Check(found.ptr()) != 0 || PyDict_Check(found.ptr()) != 0) &&
-         !find_attribute(object, "__dlpack_no_such_attribute__", PyExc_Exception).is_valid();
-}
+// --- Owners of arrays: a DLPackTensor, or a capsule of an argument
 
-/// Whether a tensor has the dtype and the rank of the view, if it has any. This is compared
-/// before anything is proved, because another overload may take an array of another dtype or
-/// rank, even if this one would refuse its memory.
-bool has_type(const DLTensor& tensor, const requirements& wanted) {
-  return (!wanted.dtype || same_data_type(tensor.dtype, *wanted.dtype)) &&
-         (!wanted.ndim || tensor.ndim == *wanted.ndim);
-}
-
-/// dpnp exports arrays of rank 0 as read-only, though they are not.
-void check_flags(std::uint64_t flags, std::int32_t ndim, const requirements& wanted) {
-  if (wanted.writable && (flags & flag::read_only) != 0) {
-    detail::refuse_read_only_view(
-        ndim == 0 ? "if it is dpnp's, pass usm_dlpack.to_dlpack_tensor(x); else " : "");
-  }
-}
-
-/// Compares a proved tensor with what is wanted.
-offer compare(const proved_tensor& proved, const requirements& wanted) {
-  if (!has_type(proved.described, wanted)) {
-    return offer::other_type;
-  }
-  check_flags(proved.flags, proved.ndim(), wanted);
-  detail::check_kind(proved.proof, wanted);
-  return offer::made;
-}
-
-/// Offers our own tensor, which was proved when it was made.
-offer offer_tensor(nb::handle array, const requirements& wanted, proved_tensor& out) {
-  const tensor& offered = *nb::inst_ptr<tensor>(array);
-  const proved_tensor& own = offered.get();
-  out.described = own.described;  // shape and strides belong to the owner
-  out.flags = own.flags;
-  out.proof = own.proof;
-  out.queue = own.queue;
-  out.owner = detail::borrow(array.ptr());
-  return compare(out, wanted);
-}
-
-/// A capsule that others refer to as well. For the lifetime of this object it is marked as
-/// consumed, so that nobody else consumes it; then it is fresh again.
-struct borrowed_capsule {
-  nb::object capsule;
-  capsule_content content;
+/// An array of another library. Its tensor may have no queue; the extension then gets the
+/// package's.
+struct argument {
+  proved_tensor tensor;
+  const sycl::queue* queue;
 };
-constexpr const char* borrowed_name = "usm_dlpack.borrowed_capsule";
+constexpr const char* argument_name = "usm_dlpack.argument";
 
-void give_back(PyObject* holder) noexcept {
+void destroy_argument(PyObject* owner) noexcept {
   const nb::error_scope keep;
-  auto* held = static_cast<borrowed_capsule*>(PyCapsule_GetPointer(holder, borrowed_name));
-  mark_capsule(held->capsule, held->content, capsule_state::fresh);
-  delete held;
+  delete static_cast<argument*>(PyCapsule_GetPointer(owner, argument_name));
 }
 
-/// The owner of a capsule's content: the capsule itself if nobody else refers to it.
-nb::object keeper_of(nb::object& capsule, const capsule_content& content) {
-  // Reading `sycl_queue` may have run code that took the capsule.
-  static_cast<void>(read_capsule(capsule));
-#if !defined(Py_GIL_DISABLED)
-  if (Py_REFCNT(capsule.ptr()) == 1) {
-    return std::move(capsule);
-  }
-#endif
-  auto made = std::make_unique<borrowed_capsule>(borrowed_capsule{capsule, content});
-  nb::object holder = checked(PyCapsule_New(made.get(), borrowed_name, &give_back));
+const proved_tensor& tensor_behind(nb::handle owner) {
+  return is_tensor(owner)
+             ? nb::inst_ptr<tensor>(owner)->get()
+             : static_cast<const argument*>(PyCapsule_GetPointer(owner.ptr(), argument_name))
+                   ->tensor;
+}
+
+std::shared_ptr<queue_list> list_of(nb::handle owner) {
+  return is_tensor(owner) ? nb::inst_ptr<tensor>(owner)->queues()
+                          : list_behind(tensor_behind(owner).owner);
+}
+
+/// What an extension gets of an array.
+imported_array lend(nb::object owner, const proved_tensor& array, const sycl::queue& queue) {
+  const usm_allocation& proof = array.proof;
+  return {owner.release().ptr(),
+          &array.described,
+          &queue,
+          &detail::import_protocol::true_device(proof),
+          array.flags,
+          proof.base(),
+          proof.size(),
+          proof.device_id(),
+          static_cast<std::int32_t>(proof.usm_type()),
+          static_cast<std::int32_t>(proof.device_proved()),
+          static_cast<std::int32_t>(proof.bounds_proved())};
+}
+
+imported_array lend_argument(proved_tensor proved) {
+  auto made = std::make_unique<argument>(argument{std::move(proved), nullptr});
+  const proved_tensor& array = made->tensor;
+  made->queue = array.queue ? &*array.queue : &package_queue(array.proof.device_id());
+  const sycl::queue& queue = *made->queue;
+  nb::object owner = checked(PyCapsule_New(made.get(), argument_name, &destroy_argument));
   made.release();
-  mark_capsule(capsule, content, capsule_state::consumed);
-  return holder;
+  return lend(std::move(owner), array, queue);
 }
 
-/// Exports an array by its own library; nothing if that fails and the array has an interface.
-std::optional<offered_capsule> try_producer(nb::handle array) {
-  import_request request;
-  request.for_extension = true;
-  try {
-    return ask_producer(array, request);
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception) ||
-        (!has_attribute(array, sycl_interface) && !has_by_itself(array, sycl_interface))) {
-      throw;
-    }
-    return std::nullopt;
-  }
-}
+// --- Imports
 
-/// Proves a producer's array.
-offer offer_foreign(nb::handle array, offered_capsule offered, const requirements& wanted,
-                    proved_tensor& out) {
+/// Imports the content of a producer's capsule. A tensor in host memory is not consumed.
+import_status import_offered(nb::handle array, offered_capsule offered, imported_array& out) {
   const nb::ft_object_guard alone(offered.capsule);
   const capsule_content content = read_capsule(offered.capsule);
-  const DLTensor& described = content.described();
-  const bool fits = has_type(described, wanted);
-  if (fits) {
-    check_flags(content.flags(), described.ndim, wanted);
-    out = proved_tensor(
-        described, content.flags(),
-        detail::import_tensor(described, wanted, detail::storage_of(content.flags())));
-    out.queue = offered.queue ? std::move(offered.queue) : queue_attribute(array);
-    if (out.queue) {
-      detail::check_context(out.proof, *out.queue);
-    }
-  } else {
-    out.described = described;
-    out.flags = content.flags();
+  if (content.described().device.device_type == kDLCPU) {
+    return import_status::on_host;
   }
-  out.owner = keep(keeper_of(offered.capsule, content));
-  return fits ? offer::made : offer::other_type;
-}
-
-/// Offers an object that has only the SYCL array interface.
-offer offer_memory(nb::handle array, const requirements& wanted, proved_tensor& out) {
-  out = prove_memory(array, nb::none(), nb::none(), nb::none(), nb::int_(0), nb::none());
-  return compare(out, wanted);
-}
-
-/// Offers an array. If its own library cannot export it, but it has the SYCL array interface,
-/// offers it by that.
-offer offer_array(nb::handle array, const requirements& wanted, proved_tensor& out) {
-  std::optional<offered_capsule> offered = try_producer(array);
-  return offered ? offer_foreign(array, *std::move(offered), wanted, out)
-                 : offer_memory(array, wanted, out);
-}
-
-using offering = offer (*)(nb::handle array, const requirements& wanted, proved_tensor& out);
-
-/// Chooses how to offer an object; null if it is no array.
-offering find_offering(nb::handle array) {
-  if (is_tensor(array)) {
-    return &offer_tensor;
+  proved_tensor proved = prove_content(content, std::nullopt);
+  proved.queue = offered.queue ? std::move(offered.queue) : queue_attribute(array);
+  if (proved.queue) {
+    detail::check_context(proved.proof, *proved.queue);
   }
-  for (const auto& has : {&has_attribute, &has_by_itself}) {
-    if (has(array, "__dlpack__")) {
-      return &offer_array;
-    }
-    if (has(array, sycl_interface)) {
-      return &offer_memory;
-    }
-  }
-  return nullptr;
+  static_cast<void>(read_capsule(offered.capsule));  // `sycl_queue` may have run code
+  proved.owner = take_capsule(offered.capsule, content);
+  out = lend_argument(std::move(proved));
+  return import_status::in_usm;
 }
 
-offer ask(PyObject* object, const requirements& wanted, proved_tensor& out) noexcept {
-  offer answer = offer::no_array;
-  const int status = guarded([&] {
+/// Imports our own tensor, which was proved when it was made.
+import_status import_tensor(nb::handle object, imported_array& out) {
+  const tensor& own = *nb::inst_ptr<tensor>(object);
+  out = lend(nb::borrow(object), own.get(), own.queue());
+  return import_status::in_usm;
+}
+
+import_status import_by_dlpack(nb::handle object, imported_array& out) {
+  import_request request;
+  request.for_extension = true;
+  return import_offered(object, ask_producer(object, request), out);
+}
+
+/// Imports an object that has only the SYCL array interface.
+import_status import_memory(nb::handle object, imported_array& out) {
+  const nb::none none;
+  out = lend_argument(prove_memory(object, none, none, none, nb::int_(0), none));
+  return import_status::in_usm;
+}
+
+/// Chooses how to import an object; null if it is no array.
+auto find_import(nb::handle object) -> import_status (*)(nb::handle, imported_array&) {
+  return is_tensor(object)                             ? &import_tensor
+         : has(object, "__dlpack__")                   ? &import_by_dlpack
+         : has(object, "__sycl_usm_array_interface__") ? &import_memory
+                                                       : nullptr;
+}
+
+import_status import_array(PyObject* object, imported_array* out) noexcept {
+  import_status status = import_status::failed;
+  guarded([&] {
     const inside_module inside;
     free_finished();
-    const offering found = find_offering(object);
-    if (found == nullptr) {
+    const auto import = find_import(object);
+    if (import == nullptr) {
+      status = import_status::no_array;
       return;
     }
     check_process();
-    answer = offer::refused;
-    try {
-      answer = found(object, wanted, out);
-    } catch (const conversion_error&) {
-      set_python_error();
-    }
+    status = import(object, *out);
   });
-  return status == 0 ? answer : offer::failed;
-}
-
-/// The list of the owner of an array that `ask` gave: a DLPackTensor, or a capsule of one.
-/// Null if its memory is not of this package.
-std::shared_ptr<queue_list> list_of(nb::handle owner) {
-  if (is_tensor(owner)) {
-    return nb::inst_ptr<tensor>(owner)->queues();
-  }
-  if (PyCapsule_IsValid(owner.ptr(), borrowed_name) != 0) {
-    const void* borrowed = PyCapsule_GetPointer(owner.ptr(), borrowed_name);
-    return list_behind(static_cast<const borrowed_capsule*>(borrowed)->content);
-  }
-  return PyCapsule_CheckExact(owner.ptr()) != 0 ? list_behind(read_capsule(owner)) : nullptr;
-}
-
-std::exception_ptr wait_for_array(const proved_tensor& array, bool own) noexcept {
-  try {
-    if (array.structure().empty) {
-      return nullptr;
-    }
-    const auto left_out = own ? std::nullopt : array.queue;
-    if (const auto list = list_of(std::get<detail::python_object>(array.owner).get())) {
-      list->wait(left_out, true);
-    }
-    if (own && array.queue && !detail::is_recording(*array.queue)) {
-      wait_for(*array.queue);
-    }
-    wait_for(dpctl_queue(array.proof.device_id()));
-    return nullptr;
-  } catch (...) {
-    return std::current_exception();
-  }
-}
-
-const sycl::queue* queue_on(std::int32_t device_id) noexcept {
-  const sycl::queue* found = nullptr;
-  guarded([&] {
-    const inside_module inside;
-    found = &package_queue(device_id);
-  });
-  return found;
+  return status;
 }
 
 PyObject* make_known_tensor(DLManagedTensorVersioned* managed, PyObject* owner,
-                            const sycl::queue& queue, const requirements& wanted) noexcept {
+                            const sycl::queue* queue, std::int32_t kind) noexcept {
   PyObject* made = nullptr;
   guarded([&] {
     managed_tensor owned(managed);
     const inside_module inside;
     check_process();
-    proved_tensor proved = prove(std::move(owned), queue);
-    detail::check_kind(proved.proof, wanted);
+    proved_tensor proved = prove(std::move(owned), *queue);
+    const auto wanted = static_cast<sycl::usm::alloc>(kind);
+    if (wanted != sycl::usm::alloc::unknown && !proved.structure().empty) {
+      requirements of_kind;
+      of_kind.usm_types = {wanted};
+      detail::check_usm_type(proved.proof.usm_type(), of_kind);
+    }
     const bool has_list = owner != nullptr && is_tensor(owner);
     auto list = has_list ? nb::inst_ptr<tensor>(owner)->queues() : nullptr;
     made = make_tensor(std::move(proved), std::move(list)).release().ptr();
@@ -261,46 +167,79 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed, PyObject* owner,
   return made;
 }
 
-void free_array(const sycl::queue& queue, void* address) noexcept {
-  free_usm_after_work({queue}, address, queue.get_context());
+// --- Waits
+
+std::int32_t wait_for_array(PyObject* owner, std::int32_t own) noexcept {
+  return guarded([&] {
+    const inside_module inside;
+    const proved_tensor& array = tensor_behind(owner);
+    if (array.structure().empty) {
+      return;
+    }
+    const auto left_out = own != 0 ? std::nullopt : array.queue;
+    if (const auto list = list_of(owner)) {
+      list->wait(left_out, true);
+    }
+    if (own != 0 && array.queue && !detail::is_recording(*array.queue)) {
+      wait_for(*array.queue);
+    }
+    wait_for(dpctl_queue(array.proof.device_id()));
+  });
 }
 
-std::exception_ptr wait_for_work(const sycl::queue& queue) noexcept {
+/// Calls a function that waits, and writes what it throws.
+template <class Wait>
+std::int32_t report(failed_wait& failed, Wait&& wait) noexcept {
+  const auto write = [&](int code, const char* text) {
+    failed.code = code;
+    std::strncpy(failed.text, text, sizeof failed.text - 1);
+    failed.text[sizeof failed.text - 1] = '\0';
+    return -1;
+  };
+  constexpr int runtime = static_cast<int>(sycl::errc::runtime);
   try {
     check_process();
-    wait_unlocked(queue);
-    return nullptr;
+    wait();
+    return 0;
+  } catch (const sycl::exception& error) {
+    return write(error.code().value(), error.what());
+  } catch (const std::exception& error) {
+    return write(runtime, error.what());
   } catch (...) {
-    return std::current_exception();
+    return write(runtime, "an unknown exception");
   }
 }
 
-std::exception_ptr wait_for_default(const sycl::queue& queue) noexcept {
-  try {
-    check_process();
-    wait_unlocked(dpctl_queue(device_id(queue.get_device())));
-    return nullptr;
-  } catch (...) {
-    return std::current_exception();
-  }
+std::int32_t wait_for_work(const sycl::queue* queue, failed_wait* failed) noexcept {
+  return report(*failed, [&] { wait_unlocked(*queue); });
 }
 
-int check_usable() noexcept {
+std::int32_t wait_for_default(const sycl::queue* queue, failed_wait* failed) noexcept {
+  return report(*failed, [&] { wait_unlocked(dpctl_queue(device_id(queue->get_device()))); });
+}
+
+// --- The process
+
+void drop(PyObject* object) noexcept { const python_reference last(object); }
+
+void free_array(const sycl::queue* queue, void* address) noexcept {
+  free_usm_after_work({*queue}, address, queue->get_context());
+}
+
+std::int32_t check_usable() noexcept {
   return guarded([] {
     const inside_module inside;
     check_process();
   });
 }
 
-void drop(PyObject* object) noexcept { const python_reference last(object); }
-
 }  // namespace
 
 void register_package_interface(guarded_module& module) {
   static constexpr package_interface table{package_interface::known_version,
-                                           &ask,
+                                           sizeof(imported_array),
+                                           &import_array,
                                            &wait_for_array,
-                                           &queue_on,
                                            &make_known_tensor,
                                            &drop,
                                            &free_array,

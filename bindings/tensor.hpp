@@ -7,8 +7,8 @@
 #include "copies.hpp"
 #include "dtypes.hpp"
 #include "guarded.hpp"
+#include "proved_tensor.hpp"
 
-#include <usm_dlpack/python/proved_tensor.hpp>
 #include <usm_dlpack/usm_dlpack.hpp>
 
 #include <memory>

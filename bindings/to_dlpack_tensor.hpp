@@ -4,9 +4,9 @@
 #pragma once
 
 #include "guarded.hpp"
+#include "proved_tensor.hpp"
 
 #include <usm_dlpack/core/config.hpp>
-#include <usm_dlpack/python/proved_tensor.hpp>
 
 namespace usm_dlpack::python {
 

@@ -42,9 +42,7 @@ def test_each_code_has_a_page_that_shows_a_use(project_root, code):
 
 
 def test_a_refusal_is_pickled_and_copied_with_all_its_parts():
-    of_parameter = ConversionError(*PARTS)
-    of_parameter.args = (f"float32 view of rank 1: {of_parameter}",)
-    for error in (ConversionError(*PARTS), UsmBindingError(*PARTS), of_parameter):
+    for error in (ConversionError(*PARTS), UsmBindingError(*PARTS)):
         copies = [pickle.loads(pickle.dumps(error, n)) for n in range(pickle.HIGHEST_PROTOCOL + 1)]
         for again in (*copies, copy.copy(error), copy.deepcopy(error)):
             assert type(again) is type(error)

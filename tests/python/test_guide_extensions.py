@@ -15,8 +15,6 @@ from pending_work import VALUES, answer_behind
 from refusals import refused
 from usm_dlpack import empty, from_dlpack, to_dlpack_tensor
 
-ROW = "float32 view of rank 1: "
-
 
 @pytest.fixture(params=[extension_under_test.NAME, "pybind11_under_test_module"])
 def ext(request: pytest.FixtureRequest) -> Any:
@@ -60,8 +58,15 @@ def test_a_method_is_behind_who_was_given_the_array_of_its_class(ext, producer, 
     del taken
 
 
+def refused_float64(ext: Any) -> Any:
+    """Nanobind gives the reason; pybind11 raises its TypeError."""
+    if "pybind11" in ext.__name__:
+        return pytest.raises(TypeError, match=r"incompatible (constructor|function) arguments")
+    return refused("dtype_mismatch", "dtype", found="float64")
+
+
 def test_a_class_proves_the_array_that_it_keeps(ext, queue):
-    with refused("dtype_mismatch", "dtype", found="float64", wanted=ROW):
+    with refused_float64(ext):
         ext.Field(from_dlpack(np.ones(3), device=queue))
 
 
@@ -75,7 +80,7 @@ def test_all_arrays_of_a_list_are_ordered(ext, queue, other):
 def test_a_wrong_array_of_a_list_is_refused_by_its_reason_before_any_work(ext, queue):
     good = from_dlpack(np.ones(3, "f4"), device=queue)
     for _ in range(2):
-        with refused("dtype_mismatch", "dtype", found="float64", wanted=ROW):
+        with refused_float64(ext):
             ext.scale_all(queue, 3, [good, from_dlpack(np.ones(3), device=queue)])
     assert good.numpy().tolist() == [1, 1, 1]
 
@@ -96,9 +101,9 @@ def test_a_function_of_any_array_says_what_it_takes(ext, queue):
     with pytest.raises(ValueError, match="expected float32 or float64, found int64"):
         ext.axpy(3, *2 * [from_dlpack(np.ones(3, "int64"), device=queue)])
     x = from_dlpack(np.ones(3), device=queue)
-    with refused("rank_mismatch", "y.ndim", wanted=None):
+    with refused("rank_mismatch", "y.ndim"):
         ext.axpy(3, x, from_dlpack(np.ones((3, 3)), device=queue))
-    with refused("dtype_mismatch", "y.dtype", found="float32", wanted=None):
+    with refused("dtype_mismatch", "y.dtype", found="float32"):
         ext.axpy(3, x, from_dlpack(np.ones(3, "f4"), device=queue))
     with pytest.raises(ValueError, match="expected the size of x"):
         ext.axpy(3, x, from_dlpack(np.ones(4), device=queue))

@@ -52,7 +52,7 @@ def test_a_spoiled_tensor_is_refused_and_stays_its_producers(
         place = foreign.managed if name in ("major", "flags") else foreign.tensor
         setattr(place, name, foreign.array(value) if isinstance(value, tuple) else value)
     array = ForeignArray(foreign)
-    with refused(code, field, found=found, wanted=None):
+    with refused(code, field, found=found):
         take(array)
     assert (name_of(array.given), foreign.deletions) == (foreign.name, 0)
     array.given = None
@@ -72,6 +72,6 @@ def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
     code, field = ("context_not_default", "context")
     if foreign_queue.backend == dpctl.backend_type.opencl:
         code, field = ("pointer_unknown", "data")
-    with refused(code, field, expected="the default context", wanted=None):
+    with refused(code, field, expected="the default context"):
         take(array)
     assert foreign.deletions == 0

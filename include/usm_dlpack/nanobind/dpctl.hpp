@@ -11,7 +11,6 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
-#include <string>
 
 namespace usm_dlpack::detail {
 
@@ -25,10 +24,6 @@ class dpctl_caster : public kept_argument<Object> {
       const Object* found = find_argument<Object>(source.ptr());
       if (found != nullptr) {
         this->value = *found;
-      } else if (is_cast(flags)) {
-        PyErr_Format(PyExc_TypeError,
-                     "object: expected a dpctl.%s, found an object of type %s; pass dpctl's",
-                     dpctl_name<Object>.type, Py_TYPE(source.ptr())->tp_name);
       }
       return found != nullptr;
     });

@@ -9,7 +9,6 @@
 #include <usm_dlpack/nanobind/argument.hpp>
 #include <usm_dlpack/python/any_view.hpp>
 #include <usm_dlpack/python/argument.hpp>
-#include <usm_dlpack/python/error.hpp>
 #include <usm_dlpack/python/owned_view.hpp>
 #include <usm_dlpack/python/signature.hpp>
 #include <usm_dlpack/sycl/usm_array.hpp>
@@ -25,55 +24,60 @@ namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
-/// The TypeError of a cast of an object that is no array.
-inline void set_no_array(nb::handle object) noexcept {
-  PyErr_Format(PyExc_TypeError,
-               "array: expected one with __dlpack__ or USM, found an object of type %s; pass "
-               "an array, such as usm_dlpack.from_dlpack(numpy.asarray(x), device=(14, 0))",
-               Py_TYPE(object.ptr())->tp_name);
+/// Whether nanobind is in the first of its two rounds over the overloads, or was told
+/// `"x"_a.noconvert()`. A function without overloads has only the second round.
+inline bool is_first_round(std::uint32_t flags) noexcept {
+  return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0;
 }
 
-/// Whether an overload leaves an array to another one: in the first round, and in the second
-/// if more fitted another overload. A note in the call's cleanup list is how much fitted, as a
-/// number, and the array, which is last, because nanobind takes what is last for the argument.
-inline bool leaves(nb::handle array, fit reached, std::uint32_t flags,
-                   nb::detail::cleanup_list* call) noexcept {
-  if (call == nullptr || is_cast(flags)) {  // nb::isinstance, nb::cast
-    return false;
-  }
-  const long fits = static_cast<long>(reached);
-  long most = 0;
-  for (std::size_t i = 2; i < call->size(); ++i) {
-    if ((*call)[i] == array.ptr() && PyLong_CheckExact((*call)[i - 1])) {
-      most = PyLong_AsLong((*call)[i - 1]);  // each note is of more than the one before
+/// Notes in a call's cleanup list that an overload takes an object in the first round, by
+/// Ellipsis and the object. The object is last, because nanobind takes what is last for the
+/// argument.
+inline void note_taken(nb::handle object, nb::detail::cleanup_list& call) noexcept {
+  call.append(nb::handle(Py_Ellipsis).inc_ref().ptr());
+  call.append(object.inc_ref().ptr());
+}
+inline bool was_taken(nb::handle object, const nb::detail::cleanup_list& call) noexcept {
+  for (std::size_t i = 2; i < call.size(); ++i) {
+    if (call[i] == object.ptr() && call[i - 1] == Py_Ellipsis) {
+      return true;
     }
   }
-  if (is_first_round(flags) && fits > most) {
-    call->append(PyLong_FromLong(fits));  // cannot fail: Python keeps small numbers
-    call->append(array.inc_ref().ptr());
-  }
-  return reached != fit::type && (is_first_round(flags) || fits < most);
+  return false;
 }
 
-/// Imports a parameter that is a view. Errors are kept, and raised when the function would
-/// take its arguments.
-/// @tparam Made the parameter's type: the view, or the view with an owner
+/// Imports a parameter that is a view. An array that is not of the view's type is left to the
+/// next overload in the first round. In the second it is refused, unless an overload took it
+/// in the first: then another argument is at fault.
+/// @tparam Made the parameter's type
+/// @tparam View of the parameter, or `any_view`
 template <class Made, class View>
 class view_parameter : public kept_argument<Made> {
  protected:
-  /// @param use takes the view and the offer if both are good
+  /// @param make sets `value` to what it makes of the array
   /// @return whether this overload accepts the object
-  template <class Use>
+  template <class Make>
   bool take(nb::handle object, std::uint32_t flags, nb::detail::cleanup_list* call,
-            const Use& use) noexcept {
+            const Make& make) noexcept {
     return this->keep(object, flags, call, [&] {
-      const bool taken = take_array<View>(
-          object.ptr(), [&](fit reached) { return leaves(object, reached, flags, call); },
-          use);
-      if (!taken && is_cast(flags)) {
-        set_no_array(object);
+      const imported_argument array(object.ptr());
+      const bool is_argument = call != nullptr && !is_cast(flags);
+      const bool leaves = is_argument && (is_first_round(flags) || was_taken(object, *call));
+      if (!array.is_array() || (leaves && !array.template may_be<View>())) {
+        return false;
       }
-      return taken;
+      try {
+        make(array);
+      } catch (const conversion_error&) {  // not of the view's type
+        if (leaves) {
+          return false;
+        }
+        throw;
+      }
+      if (is_argument && is_first_round(flags)) {
+        note_taken(object, *call);
+      }
+      return true;
     });
   }
 };
@@ -90,17 +94,17 @@ struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
   static constexpr auto Name = usm_dlpack::detail::parameter_descr<descr, View>;
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    return this->take(source, flags, cleanup, [&](const View& view, auto& array) {
+    return this->take(source, flags, cleanup, [&](const auto& array) {
       if (usm_dlpack::detail::is_cast(flags)) {
         usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
                                    "a parameter of a function, which keeps the memory",
                                    "a cast, which would not", "cast to an owned_view");
       }
+      this->value.emplace(array.template view<View>());
       if (cleanup != nullptr) {  // nb::isinstance has none
         array.wait();
         cleanup->append(handle(array.owner()).inc_ref().ptr());
       }
-      this->value.emplace(view);
     });
   }
 
@@ -122,8 +126,8 @@ struct type_caster<usm_dlpack::owned_view<View>>
                                const_name("@usm_dlpack.DLPackTensor@");
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    return this->take(source, flags, cleanup, [&](const View& view, auto& array) {
-      this->value.emplace(array.own(view));
+    return this->take(source, flags, cleanup, [&](const auto& array) {
+      this->value.emplace(array.template own<View>());
     });
   }
 
@@ -137,20 +141,12 @@ struct type_caster<usm_dlpack::owned_view<View>>
 
 template <>
 struct type_caster<usm_dlpack::any_view>
-    : usm_dlpack::detail::kept_argument<usm_dlpack::any_view> {
+    : usm_dlpack::detail::view_parameter<usm_dlpack::any_view, usm_dlpack::any_view> {
   static constexpr auto Name = const_name("@usm_dlpack.UsmArray@usm_dlpack.DLPackTensor@");
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    namespace detail = usm_dlpack::detail;
-    return this->keep(source, flags, cleanup, [&] {
-      const bool taken = detail::take_any(
-          source.ptr(), [&] { detail::leaves(source, detail::fit::type, flags, cleanup); },
-          [&](const auto& array) { this->value.emplace(array.own()); });
-      if (!taken && detail::is_cast(flags)) {
-        detail::set_no_array(source);
-      }
-      return taken;
-    });
+    return this->take(source, flags, cleanup,
+                      [&](const auto& array) { this->value.emplace(array.own_any()); });
   }
 
   template <class T>

@@ -4,6 +4,7 @@
 // and a view with an owner or a usm_array as a result.
 #pragma once
 
+#include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/pybind11/argument.hpp>
 #include <usm_dlpack/python/any_view.hpp>
@@ -33,19 +34,27 @@ constexpr auto parameter_and_result(const pybind11::detail::descr<N>& parameter,
   }
 }
 
-/// Imports a parameter that is a view.
-/// @tparam Made the parameter's type: the view, or the view with an owner
+/// Imports a parameter that is a view. An array that is not of the view's type is left to the
+/// next overload.
+/// @tparam Made the parameter's type
+/// @tparam View of the parameter, or `any_view`
 template <class Made, class View>
 class pybind11_view_parameter : public argument_value<Made> {
  protected:
-  /// @param use takes the view and the offer if both are good
-  template <class Use>
-  bool take(pybind11::handle object, bool convert, const Use& use) {
+  /// @param make sets `value` to what it makes of the array
+  template <class Make>
+  bool take(pybind11::handle object, bool convert, const Make& make) {
     return this->load_by(object, convert, [&] {
-      const auto leaves = [&](fit reached) {
-        return this->leaves(object, convert, &view_text<View>, reached);
-      };
-      return take_array<View>(object.ptr(), leaves, use);
+      const imported_argument array(object.ptr());
+      if (!array.template may_be<View>()) {
+        return false;
+      }
+      try {
+        make(array);
+      } catch (const conversion_error&) {
+        return false;
+      }
+      return true;
     });
   }
 };
@@ -63,10 +72,10 @@ class type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
   static constexpr auto name = usm_dlpack::detail::parameter_descr<descr, View>;
 
   bool load(handle source, bool convert) {
-    return this->take(source, convert, [&](const View& view, const auto& array) {
+    return this->take(source, convert, [&](const auto& array) {
+      this->value.emplace(array.template view<View>());
       loader_life_support::add_patient(array.owner());
       array.wait();
-      this->value.emplace(view);
     });
   }
 
@@ -87,8 +96,8 @@ class type_caster<usm_dlpack::owned_view<View>>
       usm_dlpack::detail::parameter_descr<descr, View>, "usm_dlpack.DLPackTensor");
 
   bool load(handle source, bool convert) {
-    return this->take(source, convert, [&](const View& view, const auto& array) {
-      this->value.emplace(array.own(view));
+    return this->take(source, convert, [&](const auto& array) {
+      this->value.emplace(array.template own<View>());
     });
   }
 
@@ -101,18 +110,15 @@ class type_caster<usm_dlpack::owned_view<View>>
 
 template <>
 class type_caster<usm_dlpack::any_view>
-    : public usm_dlpack::detail::argument_value<usm_dlpack::any_view> {
+    : public usm_dlpack::detail::pybind11_view_parameter<usm_dlpack::any_view,
+                                                         usm_dlpack::any_view> {
  public:
   static constexpr auto name = usm_dlpack::detail::parameter_and_result(
       const_name("usm_dlpack.UsmArray"), "usm_dlpack.DLPackTensor");
 
   bool load(handle source, bool convert) {
-    return this->load_by(source, convert, [&] {
-      namespace detail = usm_dlpack::detail;
-      return detail::take_any(
-          source.ptr(), [&] { this->leaves(source, convert, nullptr, detail::fit::type); },
-          [&](const auto& array) { this->value.emplace(array.own()); });
-    });
+    return this->take(source, convert,
+                      [&](const auto& array) { this->value.emplace(array.own_any()); });
   }
 
   template <class T>

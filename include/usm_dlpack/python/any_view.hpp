@@ -11,12 +11,10 @@
 #include <usm_dlpack/core/to_mdspan.hpp>
 #include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/python/owned_view.hpp>
-#include <usm_dlpack/python/proved_tensor.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/to_mdspan.hpp>
 #include <usm_dlpack/sycl/validate.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -41,31 +39,52 @@ inline void check_unique(const tensor_structure& structure) {
   }
 }
 
-/// Makes the view of a proved array.
+/// Refuses USM of a kind that is not wanted. A tensor without elements may be of any kind.
+inline void check_kind(const usm_allocation& proof, const requirements& wanted) {
+  if (!proof.structure().empty) {
+    detail::check_usm_type(proof.usm_type(), wanted);
+  }
+}
+
+/// Refuses read-only memory for mutable elements.
+inline void check_flags(std::uint64_t flags, std::int32_t ndim) {
+  if ((flags & flag::read_only) != 0) {
+    // dpnp exports arrays of rank 0 as read-only, though they are not.
+    refuse_read_only_view(
+        ndim == 0 ? "if it is dpnp's, pass usm_dlpack.to_dlpack_tensor(x); else " : "");
+  }
+}
+
+/// Makes a view of a proved array, or refuses an array that is not of the view's type.
+/// @throws conversion_error as `any_view::as`
 template <class View>
-View make_view_of_array(const DLTensor& tensor, const tensor_structure& structure,
-                        subbyte storage) {
-  const View view = detail::make_view<View>(tensor, structure, storage);
+View view_of_array(const DLTensor& tensor, std::uint64_t flags, const usm_allocation& proof) {
+  const subbyte storage = storage_of(flags);
+  detail::check_element_type<View>(tensor, storage);
+  detail::check_rank<View>(tensor);
   if (!has_const_elements<View>) {
-    check_unique(structure);
+    check_flags(flags, tensor.ndim);
+  }
+  detail::check_kind(proof, detail::require_kind<View>({}));
+  const View view = detail::make_view<View>(tensor, proof.structure(), storage);
+  if (!has_const_elements<View>) {
+    check_unique(proof.structure());
   }
   return view;
 }
 
-/// Ends the text of a refusal whose remedy may be a copy.
-inline constexpr const char* if_copied = "; if you pass a copy, read the result from the copy";
-
-/// The refusal of an array as a view, for a caller in Python.
-/// @param name of the parameter, or empty
-inline conversion_error refusal_for_caller(const conversion_error& refused,
-                                           const std::string& name, bool is_mutable) {
-  std::string remedy = refused.remedy();
-  if (is_mutable) {
-    remedy.insert(std::min(remedy.find(", or in C++ "), remedy.size()), if_copied);
+/// Calls a function, and puts the name of a parameter before the field of a refusal.
+template <class Function>
+decltype(auto) with_name(const std::string& name, Function&& function) {
+  try {
+    return function();
+  } catch (const conversion_error& refused) {
+    if (name.empty()) {
+      throw;
+    }
+    throw conversion_error(refused.code(), {name + "." + refused.field(), refused.expected(),
+                                            refused.found(), refused.remedy()});
   }
-  return {refused.code(),
-          {name.empty() ? refused.field() : name + "." + refused.field(), refused.expected(),
-           refused.found(), remedy}};
 }
 
 }  // namespace detail
@@ -98,14 +117,10 @@ class any_view {
   /// @param name as for `as`
   /// @throws conversion_error `read_only`; `overlapping` if elements may overlap
   void* mutable_data(const std::string& name = {}) const {
-    try {
-      if (is_read_only()) {
-        detail::refuse_read_only_view();
-      }
+    detail::with_name(name, [&] {
+      detail::check_flags(managed_->flags, ndim());
       detail::check_unique(proof_.structure());
-    } catch (const conversion_error& refused) {
-      throw detail::refusal_for_caller(refused, name, true);
-    }
+    });
     return proof_.data();
   }
   bool is_read_only() const noexcept { return (managed_->flags & flag::read_only) != 0; }
@@ -125,17 +140,9 @@ class any_view {
   ///         `index_type_too_small`, `layout_mismatch`, `overlapping`
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
   View as(const std::string& name = {}) const& USM_DLPACK_LIFETIMEBOUND {
-    const DLTensor tensor = described();
-    const subbyte storage = detail::storage_of(managed_->flags);
-    try {
-      detail::check_element_type<View>(tensor, storage);
-      detail::check_rank<View>(tensor);
-      detail::check_writable<View>(managed_->flags);
-      detail::check_kind(proof_, detail::require_kind<View>({}));
-      return detail::make_view_of_array<View>(tensor, proof_.structure(), storage);
-    } catch (const conversion_error& refused) {
-      throw detail::refusal_for_caller(refused, name, !detail::has_const_elements<View>);
-    }
+    return detail::with_name(name, [&] {
+      return detail::view_of_array<View>(described(), managed_->flags, proof_);
+    });
   }
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
   View as(const std::string& name = {}) const&& = delete;  // keep the any_view in a variable

@@ -3,13 +3,15 @@
 // The interface of the installed Python package for extensions: it reads the arrays of other
 // libraries, makes DLPackTensors, and raises the package's errors. An extension looks the
 // table up on first use, so it needs the package at run time, but does not link to it.
+//
+// The two are built separately, so only C types cross: pointers, integers and strings. Raise
+// `known_version` whenever a function or a field changes.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/error.hpp>
 #include <usm_dlpack/core/strides.hpp>
 #include <usm_dlpack/python/error.hpp>
-#include <usm_dlpack/python/proved_tensor.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/queues.hpp>
 
@@ -17,56 +19,70 @@
 #include <cstdint>
 #include <exception>
 #include <new>
-#include <optional>
 #include <string>
-#include <utility>
+#include <system_error>
 
 namespace usm_dlpack::detail {
 
-/// What became of an array. For `refused`, a rule of this package, and for `failed`, anything
-/// else, the Python error is set.
-enum class offer { made, other_type, no_array, refused, failed };
+/// What became of an object that was imported as an array. For `failed`, the Python error is
+/// set.
+enum class import_status : std::int32_t { in_usm, on_host, no_array, failed };
 
-/// Functions of usm_dlpack._core. They need the GIL unless stated otherwise, and throw
-/// nothing: on failure they set the Python error.
+/// A proved array in USM. All pointers but `owner` are borrowed from it.
+struct imported_array {
+  PyObject* owner;             ///< a new reference; keeps the memory
+  const DLTensor* tensor;      ///< with strides, and `byte_offset` 0
+  const sycl::queue* queue;    ///< may still work on the memory
+  const sycl::device* device;  ///< the true one: a root device or a sub-device
+  std::uint64_t flags;         ///< bits of `flag`
+  std::uint64_t base;          ///< of the range that `bounds` names
+  std::uint64_t size;          ///< in bytes
+  std::int32_t device_id;      ///< of the root device
+  std::int32_t kind;           ///< a `sycl::usm::alloc`
+  std::int32_t device_proof;   ///< a `device_proof`
+  std::int32_t bounds_proof;   ///< a `bounds_proof`
+};
+
+/// A wait that failed.
+struct failed_wait {
+  std::int32_t code;  ///< a `sycl::errc`
+  char text[1020];    ///< ends with a null; cut if it is longer
+};
+
+/// Functions of usm_dlpack._core. They throw nothing. Those that set the Python error if they
+/// fail need the GIL.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 11;
+  static constexpr std::uint32_t known_version = 12;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
-  /// Gets the tensor of an array, proved, and a Python object as its owner. Waits for nothing.
-  /// Accepts objects that have only the SYCL array interface, and objects that have
-  /// either by themselves and not by their type.
-  /// @param wanted its dtype and `ndim`, if it has them, are compared first: a tensor of
-  /// others
-  ///        is `other_type`, of which only `described`, `flags` and `owner` are set
-  offer (*ask)(PyObject* array, const requirements& wanted, proved_tensor& out) noexcept;
-  /// Waits for the work on an array that `ask` gave: of its own queue only if `own`, of the
-  /// other queues that use its memory, and of dpctl's. Returns what the runtime threw, or
-  /// null.
-  std::exception_ptr (*wait_for_array)(const proved_tensor& array, bool own) noexcept;
-  /// The package's in-order queue on a root device, the default one of arrays; kept for the
-  /// life of the process. Null if it fails.
-  const sycl::queue* (*queue_on)(std::int32_t device_id) noexcept;
+  std::uint32_t array_size;  ///< of `imported_array`, in bytes
+  /// Imports an object as an array, and proves it. Waits for nothing. `out` is written only
+  /// for `in_usm`.
+  import_status (*import_array)(PyObject* object, imported_array* out) noexcept;
+  /// Waits for the work on an array: of its own queue only if `own` is not 0, of the other
+  /// queues that use its memory, and of dpctl's. Returns 0, or -1 with the Python error set.
+  std::int32_t (*wait_for_array)(PyObject* owner, std::int32_t own) noexcept;
   /// Makes a proved DLPackTensor with a queue. Takes the managed tensor also if it fails.
+  /// Returns null with the Python error set if it fails.
   /// @param owner the Python object that owns the memory, or null. If it is a DLPackTensor,
   ///        the new one shares its list of queues.
+  /// @param kind the `sycl::usm::alloc` that the memory must be of; unknown for any
   PyObject* (*make_tensor)(DLManagedTensorVersioned* managed, PyObject* owner,
-                           const sycl::queue& queue, const requirements& wanted) noexcept;
+                           const sycl::queue* queue, std::int32_t kind) noexcept;
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
   /// Frees USM after the work of its queue, without the GIL. A host task may call it with the
   /// GIL.
-  void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
-  /// Waits for the present work of a queue, without the GIL. Returns what the runtime threw,
-  /// or null.
-  std::exception_ptr (*wait)(const sycl::queue& queue) noexcept;
+  void (*free_after_work)(const sycl::queue* queue, void* address) noexcept;
+  /// Waits for the present work of a queue, without the GIL. Returns 0, or -1 and what failed.
+  std::int32_t (*wait)(const sycl::queue* queue, failed_wait* failed) noexcept;
   /// Waits for dpctl's queue on the queue's device, likewise.
-  std::exception_ptr (*wait_for_default)(const sycl::queue& queue) noexcept;
+  std::int32_t (*wait_for_default)(const sycl::queue* queue, failed_wait* failed) noexcept;
   /// Returns 0, or -1 with the Python error set in a child of fork(), where the SYCL runtime
   /// would wait forever.
-  int (*check_process)() noexcept;
+  std::int32_t (*check_process)() noexcept;
   /// Sets the Python error of a refusal, by the name of its code. If making the error raises
   /// (an interrupt, for example), sets that instead.
   void (*set_error)(const char* code, const char* field, const char* expected,
@@ -82,23 +98,24 @@ struct package_interface {
       table = find();
       kept.store(table, std::memory_order_release);
       static constexpr queue_functions of_package{
-          [](const sycl::queue& queue) { rethrow(get().wait(queue)); },
-          [](const sycl::queue& queue) { rethrow(get().wait_for_default(queue)); },
+          [](const sycl::queue& queue) { call_wait(get().wait, queue); },
+          [](const sycl::queue& queue) { call_wait(get().wait_for_default, queue); },
           [](const sycl::queue& queue, void* address) noexcept {
-            get().free_after_work(queue, address);
+            get().free_after_work(&queue, address);
           }};
       current_queue_functions.store(&of_package, std::memory_order_release);
     }
     return *table;
   }
 
-  static void rethrow(const std::exception_ptr& thrown) {
-    if (thrown != nullptr) {
-      std::rethrow_exception(thrown);
+ private:
+  static void call_wait(decltype(package_interface::wait) wait, const sycl::queue& queue) {
+    failed_wait failed;
+    if (wait(&queue, &failed) != 0) {
+      throw sycl::exception(std::error_code(failed.code, sycl::sycl_category()), failed.text);
     }
   }
 
- private:
   static const package_interface* find() {
     const python_object module = checked(PyImport_ImportModule("usm_dlpack._core"));
     const python_object capsule(PyObject_GetAttrString(module.get(), "_package_interface"));
@@ -107,17 +124,27 @@ struct package_interface {
                             ? static_cast<const package_interface*>(
                                   PyCapsule_GetPointer(capsule.get(), capsule_name))
                             : nullptr;
-    if (table == nullptr || table->version != known_version) {
-      const std::string found =
-          table == nullptr ? std::string("none") : digits(table->version);
-      PyErr_SetString(
-          PyExc_ImportError,
-          ("usm_dlpack: expected a package with the interface " + digits(known_version) +
-           ", found " + found + "; build the extension again, with the installed package")
-              .c_str());
-      throw python_exception();
+    if (table == nullptr) {
+      refuse_package(digits(known_version), "none");
+    } else if (table->version != known_version) {
+      refuse_package(digits(known_version), digits(table->version));
+    } else if (table->array_size != sizeof(imported_array)) {
+      const std::string arrays = " and arrays of ";
+      refuse_package(
+          digits(known_version) + arrays + digits(sizeof(imported_array)) + " bytes",
+          digits(table->version) + arrays + digits(table->array_size));
     }
     return table;
+  }
+
+  [[noreturn]] static void refuse_package(const std::string& expected,
+                                          const std::string& found) {
+    PyErr_SetString(
+        PyExc_ImportError,
+        ("usm_dlpack: expected a package with the interface " + expected + ", found " + found +
+         "; build the extension again, with the installed package")
+            .c_str());
+    throw python_exception();
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a view in Python signatures and in refusals, made at compile time.
+// The text of a view in Python signatures, made at compile time.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace usm_dlpack::detail {
@@ -51,19 +52,31 @@ constexpr void add_dtype(Text& text) {
   }
 }
 
-/// `float32 view of rank 1`, or of const elements `const float32 view of rank 1`
-template <class View>
-constexpr auto make_view_text() {
-  static_text<64> text;
-  text.add(has_const_elements<View> ? "const " : "");
-  add_dtype<element_of<View>>(text);
-  text.add(" view of rank ").add(std::size_t{View::rank()});
-  return text;
-}
-template <class View>
-inline constexpr auto view_text = make_view_text<View>();
+/// The first stride of 2 x 3 elements in a layout that always lies without gaps; 0 for other
+/// layouts.
+template <class Layout, class Extents, class = void>
+inline constexpr std::size_t row_stride = 0;
+template <class Layout, template <class, std::size_t...> class Extents, class Index,
+          std::size_t... Sizes>
+inline constexpr std::size_t
+    row_stride<Layout, Extents<Index, Sizes...>,
+               std::enable_if_t<(
+                   Layout::template mapping<Extents<Index, 2, 3>>::is_always_exhaustive() &&
+                   typename Layout::template mapping<Extents<Index, 2, 3>>().stride(0) > 0)>> =
+        typename Layout::template mapping<Extents<Index, 2, 3>>().stride(0);
 
-/// `typing.Annotated[usm_dlpack.UsmArray, dict(dtype='float32', shape=(None, 3))]`
+/// `C` or `F`, the only order that a view takes; null if there are others.
+template <class View>
+constexpr const char* order_of() {
+  constexpr std::size_t stride =
+      row_stride<typename View::layout_type, typename View::extents_type>;
+  if (View::rank() == 0 || stride == 0) {
+    return nullptr;
+  }
+  return stride == 3 || View::rank() == 1 ? "C" : "F";
+}
+
+/// `typing.Annotated[usm_dlpack.UsmArray, dict(dtype='float32', shape=(None, 3), order='C')]`
 template <class View>
 constexpr auto make_parameter_text() {
   using extents_type = typename View::extents_type;
@@ -80,6 +93,9 @@ constexpr auto make_parameter_text() {
     }
   }
   text.add(View::rank() == 1 ? ",)" : ")");
+  if (constexpr const char* order = order_of<View>(); order != nullptr) {
+    text.add(", order='").add(order).add("'");
+  }
   constexpr sycl::usm::alloc kind = usm_kind_v<View>;
   if (kind != sycl::usm::alloc::unknown) {
     text.add(", usm_type='").add(usm_dlpack::to_string(kind)).add("'");

@@ -158,6 +158,23 @@ struct import_protocol {
     return result;
   }
 
+  /// A proof that was made in another module, of the same tensor.
+  static usm_allocation made_elsewhere(const tensor_structure& structure,
+                                       const allocation& found, const allocation_range& range,
+                                       std::int32_t device_id) {
+    usm_allocation result;
+    result.structure_ = structure;
+    result.found_ = found;
+    result.range_ = range;
+    result.device_id_ = device_id;
+    return result;
+  }
+  /// The true device of a proof, as `usm_allocation::device`, which lives as long as the
+  /// proof.
+  static const sycl::device& true_device(const usm_allocation& proof) {
+    return proof.found_.part ? *proof.found_.part : proof.root_device();
+  }
+
   void run(subbyte storage) {
     result.device_id_ = detail::id_named_by(tensor.device);
     result.structure_ = usm_dlpack::check_structure(tensor, storage);

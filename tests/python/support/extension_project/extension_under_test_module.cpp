@@ -29,38 +29,13 @@
 #include <vector>
 
 namespace nb = nanobind;
-using namespace nb::literals;
-using namespace usm_dlpack;
+namespace py = nanobind;
+
+#include "caster_functions.hpp"
 
 namespace {
 
-template <class Element, int Rank, class Layout = Kokkos::layout_right>
-using array_view = Kokkos::mdspan<Element, Kokkos::dextents<int, Rank>, Layout>;
-template <class Element, int Rank>
-using strided_view = array_view<Element, Rank, Kokkos::layout_stride>;
-template <class Element, int Rank>
-using relaxed_view = array_view<Element, Rank, layout_relaxed>;
-using row = array_view<float, 1>;
-using doubles = array_view<const double, 1>;
-using bytes = array_view<const std::uint8_t, 1>;
-using const_row = array_view<const float, 1>;
-using four_rows = Kokkos::mdspan<const float, Kokkos::extents<int, 4, Kokkos::dynamic_extent>>;
-using few_bytes = Kokkos::mdspan<const std::uint8_t, Kokkos::dextents<std::int8_t, 1>>;
-using extents = Kokkos::dextents<int, 1>;
 using vector = device_mdspan<row>;
-
-/// Address, extents and strides: what a view is.
-template <class View>
-nb::tuple describe(const View& view) {
-  nb::list extents;
-  nb::list strides;
-  for (std::size_t r = 0; r < View::rank(); ++r) {
-    extents.append(view.extent(r));
-    strides.append(view.stride(r));
-  }
-  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(view.data_handle()),
-                        nb::tuple(extents), nb::tuple(strides));
-}
 
 template <class View>
 std::vector<double> values_of(const View& view) {
@@ -79,25 +54,6 @@ const char* fill(sycl::queue& queue, View x, Element value) {
   return std::is_same_v<Element, float> ? "float32" : "int32";
 }
 
-/// An overload that says its name. Python may pass 1 for the number, in the second round
-/// alone.
-template <class Array>
-auto takes(const char* name) {
-  return [name](const Array&, double) { return name; };
-}
-
-/// Likewise for two arrays, by value.
-template <class Array>
-auto takes_two(const char* name) {
-  return [name](Array, Array, double) { return name; };
-}
-
-/// Likewise, and without a number.
-template <class First, class Second>
-auto takes_pair(const char* name) {
-  return [name](const First&, const Second&) { return name; };
-}
-
 usm_array<device_mdspan<array_view<float, 2>>> full(sycl::queue& queue, int rows, int columns,
                                                     float value) {
   usm_array<device_mdspan<array_view<float, 2>>> made(queue,
@@ -106,9 +62,6 @@ usm_array<device_mdspan<array_view<float, 2>>> full(sycl::queue& queue, int rows
   queue.copy(values.data(), made.data(), values.size()).wait();
   return made;
 }
-
-using held = owned_view<relaxed_view<float, 1>>;
-std::unique_ptr<held> kept;
 
 std::vector<double> first_elements(const std::vector<shared_mdspan<row>>& all) {
   std::vector<double> first;
@@ -184,13 +137,6 @@ void drop_owners(sycl::queue& queue, nb::object owner, int count) {
   std::thread other([&] { of_thread[0].clear(); });
   of_thread[1].clear();
   other.join();
-}
-
-/// An nb::ndarray whose type names some things.
-template <class View, class... Said>
-auto show(owned_view<View> x) {
-  return usm_dlpack::to_ndarray<nb::ndarray<nb::array_api, nb::device::oneapi, Said...>>(
-      std::move(x));
 }
 
 using events = std::vector<sycl::event>;
@@ -324,50 +270,21 @@ usm_dlpack::owned_view<vector> allocated(const sycl::queue& queue, int size) {
 
 NB_MODULE(extension_under_test_module, m) {
   for_nanobind::load_package();
+  add_lone_functions(m);
+  add_overloads(m);
+  add_casts(m);
+  add_sycl_objects(m);
+  m.def("which_memory", takes<nb::ndarray<nb::device::cpu>>("host"), "x"_a, "factor"_a);
+  m.def("which_memory", takes<const_row>("USM"), "x"_a, "factor"_a);
   m.def("fill", &fill<device_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
   m.def("fill", &fill<device_mdspan<array_view<int, 1>>>, "queue"_a, "x"_a, "value"_a);
   m.def("fill", &fill<shared_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
-  using integers = array_view<const std::int32_t, 1>;
-  using column_major = array_view<const float, 2, Kokkos::layout_left>;
-  m.def("which", takes<const_row>("a row"), "x"_a, "factor"_a);
-  m.def("which", takes<integers>("integers"), "x"_a, "factor"_a);
-  m.def("which", takes<column_major>("columns"), "x"_a, "factor"_a);
-  m.def("which", takes<four_rows>("four rows"), "x"_a, "factor"_a);
-  m.def("which", takes<array_view<const float, 2>>("rows"), "x"_a, "factor"_a);
-  m.def("which", takes<few_bytes>("few bytes"), "x"_a, "factor"_a);
-  m.def("which", takes<bytes>("bytes"), "x"_a, "factor"_a);
-  m.def("which_kind", takes<device_mdspan<const_row>>("device"), "x"_a, "factor"_a);
-  m.def("which_kind", takes<shared_mdspan<const_row>>("shared"), "x"_a, "factor"_a);
-  m.def("number_first", [](double, const_row) { return "a row"; }, "a"_a, "x"_a.noconvert());
-  m.def("number_first", [](double, integers) { return "integers"; }, "a"_a, "x"_a.noconvert());
-  m.def("number_before", [](double, const_row) { return "a row"; });
-  m.def("number_before", [](double, integers) { return "integers"; });
-  m.def("queue_before", [](const sycl::queue&, const_row) { return "a row"; });
-  m.def("queue_before", [](const sycl::queue&, integers) { return "integers"; });
-  m.def("which_object", takes<const_row>("a row"), "x"_a.noconvert(), "factor"_a);
-  m.def("which_object", takes<nb::object>("any object"), "x"_a, "factor"_a);
-  m.def("which_two", takes_two<const_row>("rows"), "x"_a, "y"_a, "factor"_a);
-  m.def("which_two", takes_two<integers>("integers"), "x"_a, "y"_a, "factor"_a);
-  m.def("which_list", takes<std::vector<const_row>>("rows"), "x"_a, "factor"_a);
-  m.def("which_list", takes<std::vector<integers>>("integers"), "x"_a, "factor"_a);
-  m.def("which_list", takes<std::vector<bytes>>("bytes"), "x"_a, "factor"_a);
-  m.def("which_mixed", takes<const_row>("a row"), "x"_a, "factor"_a);
-  m.def("which_mixed", takes<const_row>("another row"), "x"_a, "factor"_a);
-  m.def("which_mixed", takes<bytes>("bytes"), "x"_a.noconvert(), "factor"_a);
-  m.def("which_mixed", takes<doubles>("doubles"), "x"_a, "factor"_a);
-  m.def("which_mixed", takes<integers>("integers"), "x"_a, "factor"_a);
-  m.def("which_optional", takes<std::optional<const_row>>("a row"), "x"_a, "factor"_a);
-  m.def("which_optional", takes<std::optional<integers>>("integers"), "x"_a, "factor"_a);
-  m.def(
-      "three", [](const_row, const_row, doubles z) { return z.extent(0); }, "x"_a, "y"_a,
-      "z"_a);
   m.def(
       "count_variants",
       [](const std::vector<std::variant<const_row, integers>>& arrays) {
         return arrays.size();
       },
       "arrays"_a);
-  m.def("queue_on", [](const sycl::device& d) { return sycl::queue(d); });
   add_scale(m);
   nb::class_<row_sums>(m, "RowSums")
       .def(nb::init<>())
@@ -392,72 +309,14 @@ NB_MODULE(extension_under_test_module, m) {
   add_scale_all(m);
   m.def("axpy", &guide::axpy);
   m.def("facts", &guide::facts);
-  m.def("rank_one", &describe<row>, "x"_a);
-  m.def("which_pair", takes_pair<const_row, const_row>("rows"));
-  m.def("which_pair", takes_pair<const_row, integers>("a row and integers"));
-  m.def("which_pair", takes_pair<integers, integers>("integers"));
-  m.def("with_perhaps", takes_pair<const_row, std::optional<const_row>>("rows"), "x"_a,
-        "y"_a.none());
-  m.def("with_perhaps", takes_pair<integers, std::optional<integers>>("integers"), "x"_a,
-        "y"_a.none());
-  m.def(
-      "cast_row",
-      [](nb::handle x) { return nb::cast<owned_view<const_row>>(x).view().extent(0); },
-      "x"_a.none());
-  m.def("which_access", takes<relaxed_view<float, 2>>("writes"), "x"_a, "factor"_a);
-  m.def("which_access", takes<relaxed_view<const float, 2>>("reads"), "x"_a, "factor"_a);
-  m.def("strided", &describe<strided_view<float, 2>>, "x"_a);
-  m.def("writes", &describe<relaxed_view<float, 2>>, "x"_a);
-  m.def("any_writes",
-        [](const any_view& x) { return describe(x.as<relaxed_view<float, 2>>()); });
-  m.def("which_any", takes<const_row>("a row"), "x"_a, "factor"_a);
-  m.def("which_any", takes<any_view>("any array"), "x"_a, "factor"_a);
-  m.def(
-      "cast_unlocked", [](nb::handle x) { nb::cast<owned_view<const_row>>(x); }, "x"_a,
-      nb::call_guard<nb::gil_scoped_release>());
-  m.def(
-      "made_unlocked",
-      [](const sycl::queue& queue) {
-        return nb::cast(usm_array<row>(queue, row::extents_type(3)));
-      },
-      "queue"_a, nb::call_guard<nb::gil_scoped_release>());
-  m.def("any_as_row", [](const any_view& x) { return describe(x.as<row>("y")); }, "x"_a);
-  m.def("any_given_back", [](any_view x) { return x; }, "x"_a);
-  m.def("rank_two_const", &describe<array_view<const float, 2>>, "x"_a);
-  m.def("left", &describe<array_view<const float, 2, Kokkos::layout_left>>, "x"_a);
-  m.def("relaxed", &describe<relaxed_view<const float, 2>>, "x"_a);
-  m.def("small_index", &describe<few_bytes>, "x"_a);
-  m.def("static_extent", &describe<four_rows>, "x"_a);
-  m.def("scalar", &describe<array_view<const double, 0>>, "x"_a);
-  m.def("written_scalar", &describe<array_view<float, 0>>, "x"_a);
-  m.def("device_only", &describe<device_mdspan<const_row>>, "x"_a);
 
-  m.def(
-      "maybe", [](std::optional<const_row> x) { return x ? x->extent(0) : -1; },
-      "x"_a = nb::none());
-  m.def(
-      "maybe_pointer", [](const const_row* x) { return x != nullptr ? x->extent(0) : -1; },
-      "x"_a.none());
-  m.def("rank_one_or_none", [](const const_row& x) { return x.extent(0); }, "x"_a.none());
-  m.def("rank_one_or_none", [](nb::none) { return "the next overload"; }, "x"_a.none());
   m.def("first_elements", &first_elements, "arrays"_a);
 
-  m.def("keep", [](held x) { kept = std::make_unique<held>(std::move(x)); }, "x"_a);
   m.def("kept_queue", [] { return kept->queue(); });
   m.def("kept_flags", [] { return kept->managed()->flags; });
   m.def("kept_values", [] { return values_of(kept->view()); });
   m.def("take_back", [] { return std::move(*std::exchange(kept, nullptr)); });
-  m.def("drop_on_a_thread", [] {
-    const nb::gil_scoped_release unlocked;
-    std::thread([] { kept.reset(); }).join();
-  });
   m.def("cast_to_view", [](nb::handle x) { return describe(nb::cast<row>(x)); });
-  m.def(
-      "to_owned",
-      [](nb::handle x, bool convert) {
-        return describe(nb::cast<owned_view<row>>(x, convert).view());
-      },
-      "x"_a.none(), "convert"_a = true);
   m.def("is_row", &nb::isinstance<row>, "x"_a.none());
   m.def("is_owned", &nb::isinstance<owned_view<row>>, "x"_a.none());
   m.def("is_queue", &nb::isinstance<sycl::queue>, "x"_a.none());
@@ -523,23 +382,11 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("kept_alive", [](integers) { return counter(); }, nb::keep_alive<0, 1>());
   m.def("result_of_nobody", [](const sycl::queue& q) { return self_owned(q, 3).view(); });
   m.def("drop_owners", &drop_owners, "queue"_a, "owner"_a, "count"_a);
-  m.def("copied", [](owned_view<const_row> x) {
-    sycl::queue queue = x.queue();
-    usm_array<row> made(queue, x.view().extents());
-    const ordered_section work(queue, x, made);
-    queue.copy(x.view().data_handle(), made.data(), x.view().size());
-    return owned_view<const_row>(std::move(made));
-  });
   m.def("copied_behind", &copied_behind, "queue"_a, "x"_a, "depends"_a = events(),
         "in_section"_a = true);
   m.def("copy_into_behind", &copy_into_behind, "queue"_a, "x"_a, "out"_a,
         "depends"_a = events(), "in_section"_a = true);
-  m.def("given_back", [](owned_view<const_row> x) { return x; });
   m.def("device_given_back", [](owned_view<device_mdspan<row>> x) { return x; });
-  m.def("released", [](held x) {
-    static_cast<void>(std::move(x).release());
-    return x;
-  });
 
   m.def("with_error",
         [](std::uintptr_t function, std::uintptr_t first, std::uintptr_t second) {
@@ -548,11 +395,6 @@ NB_MODULE(extension_under_test_module, m) {
           call(reinterpret_cast<void*>(first), reinterpret_cast<void*>(second));
           throw nb::python_error();
         });
-  m.def("same_queue", [](const sycl::queue& q) { return q; });
-  m.def("context_of", [](sycl::queue q) { return q.get_context(); }, "queue"_a);
-  m.def("device_of", [](const sycl::context* c) { return c->get_devices().front(); });
-  m.def("wait_for", [](sycl::event e) { e.wait(); }, nb::call_guard<nb::gil_scoped_release>());
-  m.def("has_queue", [](const sycl::queue* q) { return q != nullptr; }, "queue"_a.none());
   m.def(
       "fill_after",
       [](sycl::queue& q, device_mdspan<row> x, const std::vector<sycl::event>& depends) {
@@ -566,20 +408,5 @@ NB_MODULE(extension_under_test_module, m) {
   });
   m.def("of_readonly_ndarray", [](const nb::ndarray<const float>& x) {
     return describe(to_mdspan<strided_view<const float, 2>>(x));
-  });
-  m.def("to_ndarray", &show<strided_view<float, 2>, float>);
-  m.def("to_relaxed_ndarray", &show<relaxed_view<float, 2>, float>);
-  m.def("to_readonly_ndarray", &show<const_row, nb::ro>);
-  m.def("to_right_ndarray",
-        &show<strided_view<float, 2>, float, nb::shape<-1, 4>, nb::c_contig>);
-  m.def("to_left_ndarray", &show<strided_view<float, 2>, nb::f_contig>);
-  m.def("to_scalar_ndarray", &show<array_view<float, 0>, float, nb::shape<>, nb::c_contig>);
-  m.def("released_to_ndarray", [](held x) {
-    static_cast<void>(std::move(x).release());
-    return show<relaxed_view<float, 1>>(std::move(x));
-  });
-  m.def("constant_to_ndarray", [](owned_view<const_row> x) {
-    const row view(const_cast<float*>(x.view().data_handle()), x.view().extents());
-    return show<row>({view, std::move(x).release(), x.queue()});
   });
 }

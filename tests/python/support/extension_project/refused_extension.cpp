@@ -12,17 +12,10 @@
 
 namespace nb = nanobind;
 
-struct nibble {  // in a byte of its own
-  unsigned char bits;
-};
 struct nibble_pair {
   unsigned char bits;
 };
 
-template <>
-struct usm_dlpack::data_type_of<nibble> {
-  static constexpr DLDataType value{kDLFloat4_e2m1fn, 4, 1};
-};
 template <>
 struct usm_dlpack::data_type_of<nibble_pair> {
   static constexpr DLDataType value{kDLFloat4_e2m1fn, 4, 2};
@@ -31,14 +24,7 @@ struct usm_dlpack::data_type_of<nibble_pair> {
 namespace {
 
 using vector_view = Kokkos::mdspan<float, Kokkos::dextents<int, 1>>;
-using constant_view = Kokkos::mdspan<const float, Kokkos::dextents<int, 1>>;
-using nibble_view = Kokkos::mdspan<const nibble, Kokkos::dextents<int, 1>>;
 using nibble_pair_view = Kokkos::mdspan<const nibble_pair, Kokkos::dextents<int, 1>>;
-
-template <class View, class... Said>
-auto show(usm_dlpack::owned_view<View> x) {
-  return usm_dlpack::to_ndarray<nb::ndarray<nb::array_api, Said...>>(std::move(x));
-}
 
 struct keeper {
   usm_dlpack::owned_view<vector_view> x;
@@ -49,11 +35,6 @@ struct keeper {
 }  // namespace
 
 NB_MODULE(refused_extension, m) {
-  m.def("constant", &show<constant_view, nb::device::oneapi>);
-  m.def("nibbles", &show<nibble_view, nb::ro, nb::device::oneapi>);
-  m.def("dtype", &show<vector_view, double, nb::device::oneapi>);
-  m.def("rank", &show<vector_view, nb::ndim<2>, nb::device::oneapi>);
-  m.def("device", &show<vector_view, nb::device::cpu>);
   m.def("look", [](const nb::ndarray<nb::ro>& x) {
     static_cast<void>(usm_dlpack::to_mdspan<nibble_pair_view>(x));
   });

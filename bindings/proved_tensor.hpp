@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor with its proof and its owner: what the package reads, imports, copies and exports,
-// and what it gives to extensions.
+// A tensor with its proof and its owner: what the package reads, imports, copies and exports.
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>
@@ -52,12 +51,5 @@ struct proved_tensor {
   subbyte storage() const noexcept { return detail::storage_of(flags); }
   std::size_t ndim() const noexcept { return static_cast<std::size_t>(described.ndim); }
 };
-
-/// Refuses USM of a kind that is not wanted. A tensor without elements may be of any kind.
-inline void check_kind(const usm_allocation& proof, const requirements& wanted) {
-  if (!proof.structure().empty) {
-    detail::check_usm_type(proof.usm_type(), wanted);
-  }
-}
 
 }  // namespace usm_dlpack::detail
