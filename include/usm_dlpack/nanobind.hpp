@@ -10,12 +10,12 @@
 // DLPackTensor the results are.
 //
 // Every array is proved by the import protocol before the function runs, and lives as long as
-// the call. A wrong dtype, rank, static extent or layout lets the next overload try, and is
-// raised if none takes the array; a wrong device, context, USM kind, bounds or a read-only
-// array is raised at once, each as `usm_dlpack.ConversionError`. In containers (std::optional,
-// std::variant, std::vector), nanobind's own message replaces it; for a view that may be None,
-// prefer `const View*` with `"x"_a.none()`. Nothing is converted or copied. A plain view waits
-// for the array's queue (docs/how-to/nanobind.md).
+// the call. The view's type chooses the overload; if none takes the array, the reason is
+// raised as `usm_dlpack.ConversionError`. A proof that fails, for example of the device or the
+// bounds, is raised at once. In containers (std::optional, std::variant, std::vector),
+// nanobind's own message replaces both; for a view that may be None, prefer `const View*` with
+// `"x"_a.none()`. Nothing is converted or copied. A plain view waits for the array's queue
+// (docs/how-to/nanobind.md).
 #pragma once
 
 // clang-format off: the order says which header may include which

@@ -107,7 +107,7 @@ def test_nothing_need_be_said_of_queues(queue: Any, library: str) -> None:
 
 
 def test_an_array_of_another_dtype_is_refused(queue: Any) -> None:
-    with pytest.raises(usm_dlpack.ConversionError, match="float32 view of rank 2") as refused:
+    with pytest.raises(usm_dlpack.ConversionError, match="expected float32") as refused:
         grid_kernels.laplacian(make(np.ones((3, 4), "int32"), queue))
     assert refused.value.code == "dtype_mismatch"
 
