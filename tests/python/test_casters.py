@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of an extension, in both bindings: which overload runs, and which error is raised."""
 
+import ctypes
 import gc
 import itertools
 import signal
@@ -15,16 +16,20 @@ import extension_under_test
 import numpy as np
 import pytest
 import tvm_ffi
+import usm_dlpack
 from capsules import (
     READ_ONLY,
     VERSIONED,
     Calling,
+    DLTensor,
     ForeignArray,
     ForeignTensor,
     OldArray,
     call_deleter,
     consume,
     dpctl_queue,
+    get_pointer,
+    integers,
     name_of,
 )
 from memory_sources import TypedArray, address_of, allocate
@@ -629,6 +634,72 @@ def test_objects_of_dpctl_come_back_and_others_are_no_argument(ext, queue):
 
 
 # --- The package's table --------------------------------------------------------------------------
+
+
+class ImportedArray(ctypes.Structure):
+    _fields_ = (
+        ("owner", ctypes.c_void_p),
+        ("tensor", ctypes.POINTER(DLTensor)),
+        *[(name, ctypes.c_void_p) for name in ("queue", "device")],
+        *[(name, ctypes.c_uint64) for name in ("flags", "base", "size")],
+        *[(name, ctypes.c_int32) for name in ("device_id", "kind", "device_proof", "bounds_proof")],
+    )
+
+
+class FailedWait(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_int32), ("text", ctypes.c_char * 1020))
+
+
+IMPORT = ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.py_object, ctypes.POINTER(ImportedArray))
+WAIT = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(FailedWait))
+DROP = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def table_function(index: int, kind: Any) -> Any:
+    """Return a function of the table, which follows its version and the size of its struct."""
+    capsule = usm_dlpack._core._package_interface
+    address = get_pointer(capsule, b"usm_dlpack.package_interface")
+    assert ctypes.c_uint32.from_address(address).value == 12
+    assert ctypes.c_uint32.from_address(address + 4).value == ctypes.sizeof(ImportedArray)
+    return kind(ctypes.c_void_p.from_address(address + 8 * index).value)
+
+
+def test_the_table_is_called_from_c(queue, memory):
+    made = ForeignTensor(address_of(memory), shape=(3, 4))
+    imported = ImportedArray()
+    importing, drop = table_function(1, IMPORT), table_function(4, DROP)
+    assert importing(ForeignArray(made), imported) == 0
+    tensor = imported.tensor.contents
+    assert (tensor.data, tensor.ndim) == (address_of(memory), 2)
+    assert integers(tensor.shape, 2) + integers(tensor.strides, 2) == (3, 4, 4, 1)
+    assert (imported.flags, imported.device_id) == (0, 0)
+    assert imported.base <= address_of(memory) < imported.base + imported.size
+    assert None not in (imported.queue, imported.device)
+    assert made.deletions == 0
+    drop(imported.owner)
+    assert made.deletions == 1
+    assert [importing(thing, imported) for thing in (np.zeros(3), 3)] == [1, 2]
+    waiting, failed = table_function(6, WAIT), FailedWait()
+    assert waiting(queue.addressof_ref(), failed) == 0
+
+
+def test_a_wait_that_fails_in_an_extension_is_raised_on_opencl(binding, ext, queue):
+    x = usm_dlpack.from_dlpack(np.zeros(3, np.float32), device=queue)
+    recording = extension_under_test.load().Recording(dpctl_queue())
+    failed = FailedWait()
+    assert table_function(7, WAIT)(queue.addressof_ref(), failed) == -1
+    assert b"found one that records a graph" in failed.text
+    assert failed.code == 1  # sycl::errc::runtime
+    with pytest.raises(RuntimeError, match="found one that records a graph"):
+        ext.scale_all(queue, 1, [])
+    for call in (ext.rank_one, ext.given_back):
+        with refused("runtime_error", "queue", found="one that records a graph"):
+            call(x)
+    with pytest.raises(TypeError if binding == "nanobind" else ConversionError):
+        ext.sizes([x])
+    recording.end()
+    ext.scale_all(queue, 1, [])
+
 
 WITHOUT_THE_PACKAGE = """
 import sys

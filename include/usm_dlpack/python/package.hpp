@@ -14,6 +14,7 @@
 #include <usm_dlpack/python/error.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/queues.hpp>
+#include <usm_dlpack/sycl/runtime_defects.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -98,7 +99,10 @@ struct package_interface {
       table = find();
       kept.store(table, std::memory_order_release);
       static constexpr queue_functions of_package{
-          [](const sycl::queue& queue) { call_wait(get().wait, queue); },
+          [](const sycl::queue& queue) {
+            check_executing(queue);
+            call_wait(get().wait, queue);
+          },
           [](const sycl::queue& queue) { call_wait(get().wait_for_default, queue); },
           [](const sycl::queue& queue, void* address) noexcept {
             get().free_after_work(&queue, address);
@@ -109,6 +113,7 @@ struct package_interface {
   }
 
  private:
+  /// @throws sycl::exception of a wait that failed
   static void call_wait(decltype(package_interface::wait) wait, const sycl::queue& queue) {
     failed_wait failed;
     if (wait(&queue, &failed) != 0) {
