@@ -7,7 +7,6 @@
 #include "errors.hpp"
 #include "proved_tensor.hpp"
 
-
 #include <cstdint>
 #include <variant>
 

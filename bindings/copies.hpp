@@ -10,7 +10,6 @@
 #include "proved_tensor.hpp"
 #include "queues.hpp"
 
-
 #include <memory>
 #include <optional>
 
