@@ -70,7 +70,8 @@ PLANS = (
         "one",
         # The files that are about behaviour; the rest is about texts, or builds.
         (
-            *("copy_from", "devices", "dlpack_method", "empty", "exchange_api", "extension_queues"),
+            *("casters", "copy_from", "devices", "dlpack_method", "empty", "exchange_api"),
+            "extension_queues",
             *("from_dlpack", "from_dlpack_device", "importers", "lifetimes", "nanobind", "places"),
             *("processes", "properties", "streams", "threads", "to_dlpack_tensor", "validate"),
         ),

@@ -231,7 +231,7 @@ def test_the_allocator_gives_new_memory_like_a_prototype(shape, dtype, nbytes):
     proof = validate(api.take(managed))
     assert (proof.device_id, proof.nbytes) == (0, nbytes)
     if nbytes:
-        assert (proof.usm_type, proof.base) == ("device", proof.data)
+        assert (proof.usm_type, proof.data) == ("device", inside.data)
 
 
 def test_the_allocator_refuses_null_and_also_for_who_hears_no_error():

@@ -574,7 +574,6 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "strides[0]", "", {"strides": (2**70,)}),
     (ValueError, "syclobj", "found 'opencl:fpga'", {"syclobj": "opencl:fpga"}),
     (TypeError, "syclobj", "", {"syclobj": b"cpu"}),
-    (TypeError, "syclobj", "", {"syclobj": dpctl.SyclQueue}),
     (TypeError, "syclobj", "", {"syclobj": Carrier(SimpleNamespace(_get_capsule=lambda: "text"))}),
     (TypeError, "syclobj", "", {"syclobj": new_capsule(64, b"used_SyclQueueRef")}),
 ]

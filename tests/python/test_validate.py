@@ -33,7 +33,7 @@ def test_everything_that_was_proved_is_said(usm_type, queue):
 def test_an_array_is_asked_for_one_capsule_that_is_let_go(memory):
     array = ForeignArray(ForeignTensor(address_of(memory)))
     foreign = array.foreign
-    assert validate(array).base == address_of(memory)
+    assert validate(array).data == address_of(memory)
     assert array.asked == [{"stream": dpctl_queue(), "max_version": (1, 3)}]
     del array
     assert foreign.deletions == 1

@@ -208,8 +208,8 @@ class ForeignArray:
     ) -> Any:
         asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         self.asked.append({name: value for name, value in asked.items() if value is not None})
-        self.given = self.foreign.capsule()
-        return self.given
+        capsule = self.given = self.foreign.capsule()
+        return capsule
 
     def __dlpack_device__(self) -> Any:
         return self.device
