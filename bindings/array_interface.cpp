@@ -9,58 +9,43 @@ namespace {
 
 constexpr const char* interface_name = "__sycl_usm_array_interface__";
 
-/// Wide enough for sums of addresses and sizes. Each term is limited to `farthest`.
-__extension__ using wide = __int128;
-constexpr wide farthest = wide{1} << 100;
-constexpr wide address_count = wide{1} << 64;
-
-wide limited(wide value) { return std::clamp(value, -farthest, farthest); }
-
-/// Whether `find_integer` may have read an integer beyond int64_t.
-bool is_limit(std::int64_t read) {
-  return read == std::numeric_limits<std::int64_t>::max() ||
-         read == std::numeric_limits<std::int64_t>::min();
+byte_range bytes_of(const tensor_structure& structure) {
+  return {structure.lowest, structure.lowest + structure.nbytes};
 }
 
-/// The product of extents, limited to `farthest`.
-wide count_of(const std::vector<std::int64_t>& shape) {
-  wide count = 1;
+/// The product of extents, at most INT64_MAX.
+std::int64_t count_of(const std::vector<std::int64_t>& shape) {
+  std::int64_t count = 1;
   for (const std::int64_t extent : shape) {
     if (extent == 0) {
       return 0;
     }
-    count = count > farthest / extent ? farthest : count * extent;
+    if (__builtin_mul_overflow(count, extent, &count)) {
+      count = std::numeric_limits<std::int64_t>::max();
+    }
   }
   return count;
 }
 
-/// An array as an object describes it.
-struct described_array {
-  array_view view;
-  // The addresses of the lowest element and of the end of the highest. They may lie outside
-  // the address space.
-  wide begin = 0;
-  wide end = 0;
-};
+bool is_in_c_order(const array_view& view) {
+  const auto ndim = view.shape.size();
+  return !view.strides || count_of(view.shape) == 0 ||
+         detail::compact_size(view.shape.data(), view.strides->data(), ndim, false) != 0;
+}
 
-described_array read_tensor(nb::handle object) {
+array_view read_tensor(nb::handle object) {
   const proved_tensor& own = ready_tensor(object).get();
   const DLTensor& described = own.described;
-  const tensor_structure& spanned = own.structure();
   const auto data = reinterpret_cast<std::uintptr_t>(described.data);
   const std::size_t ndim = own.ndim();
-  described_array read;
-  read.view = {data,
-               {},
-               data,
-               {described.shape, described.shape + ndim},
-               std::vector(described.strides, described.strides + ndim),
-               {described.dtype, own.storage()},
-               own.readonly(),
-               {}};
-  read.begin = spanned.lowest;
-  read.end = read.begin + spanned.nbytes;
-  return read;
+  return {data,
+          bytes_of(own.structure()),
+          data,
+          {described.shape, described.shape + ndim},
+          std::vector(described.strides, described.strides + ndim),
+          {described.dtype, own.storage()},
+          own.readonly(),
+          {}};
 }
 
 [[noreturn]] void refuse_object(nb::handle object) {
@@ -157,9 +142,8 @@ std::vector<std::int64_t> read_sequence(const char* field, nb::handle values,
   return *std::move(read);
 }
 
-described_array read_fields(const nb::dict& fields) {
-  described_array read;
-  array_view& view = read.view;
+array_view read_fields(const nb::dict& fields) {
+  array_view view;
   if (const nb::object version = read_field(fields, fields_named().version);
       !is_one(version)) {
     refuse_interface("the version " + text_of(version));
@@ -195,33 +179,20 @@ described_array read_fields(const nb::dict& fields) {
     refuse_interface("the typestr " + text_of(typestr));
   }
   view.element = *element;
-  const wide itemsize = view.element.bits() / 8;
   const nb::object offset = find_field(fields, fields_named().offset);
   const std::optional<std::int64_t> elements =
       offset.is_valid() ? find_integer(offset) : std::optional<std::int64_t>(0);
-  const wide first = view.data + elements.value_or(0) * itemsize;
-  if (!elements || is_limit(*elements) || first < 0 || first >= address_count) {
+  std::int64_t bytes = 0;
+  if (!elements || __builtin_mul_overflow(*elements, view.element.bits() / 8, &bytes) ||
+      __builtin_add_overflow(view.data, bytes, &view.first)) {
     refuse_interface("the offset " + text_of(offset));
   }
-  view.first = static_cast<std::uintptr_t>(first);
   view.syclobj = read_field(fields, fields_named().syclobj);
-  wide low = 0;
-  wide count = count_of(view.shape);
-  if (count != 0 && view.strides) {
-    wide high = 0;
-    for (std::size_t r = 0; r < view.shape.size(); ++r) {
-      const wide reach = wide{view.shape[r] - 1} * (*view.strides)[r];
-      wide& side = reach < 0 ? low : high;
-      side = limited(side + limited(reach));
-    }
-    count = high - low + 1;
-  }
-  read.begin = first + low * itemsize;
-  read.end = read.begin + count * itemsize;
-  return read;
+  view.bytes = bytes_of(check_structure(describe(view), view.element.storage));
+  return view;
 }
 
-described_array read_object(nb::handle object) {
+array_view read_object(nb::handle object) {
   if (has_tensor_type(object)) {
     return read_tensor(object);
   }
@@ -230,75 +201,10 @@ described_array read_object(nb::handle object) {
   if (!interface.is_valid() || PyDict_Check(interface.ptr()) == 0) {
     refuse_object(object);
   }
-  described_array read = read_fields(nb::borrow<nb::dict>(interface));
+  array_view view = read_fields(nb::borrow<nb::dict>(interface));
   // dpctl.memory reports writable memory as read-only.
-  read.view.readonly = read.view.readonly && !is_dpctl_memory(object);
-  return read;
-}
-
-/// The memory that an array is a part of.
-struct whole_memory {
-  nb::object object;
-  described_array array;
-};
-
-std::optional<whole_memory> find_memory_of(nb::handle object, std::uintptr_t first) {
-  // The attributes that hold an array's memory: the first in dpctl.tensor and dpnp.tensor, the
-  // second in arrays like NumPy's, the third in dpnp.
-  for (const char* name : {"usm_data", "base", "data"}) {
-    try {
-      nb::object memory = find_attribute(object, name, PyExc_Exception);
-      if (!memory.is_valid()) {
-        continue;
-      }
-      described_array read = read_object(memory);
-      if (read.begin <= first && first <= read.end) {
-        return whole_memory{std::move(memory), std::move(read)};
-      }
-    } catch (const nb::builtin_exception&) {  // the attribute is no memory
-    } catch (const conversion_error&) {
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_Exception)) {
-        throw;
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-/// The bytes of an object, or of the memory that it is a part of and that holds its first
-/// element.
-byte_range bytes_behind(nb::handle object, const described_array& array) {
-  constexpr int longest_chain = 64;
-  wide begin = array.begin;
-  wide end = array.end;
-  nb::object owner = nb::borrow(object);
-  for (int i = 0; i < longest_chain && !has_tensor_type(owner) && !is_dpctl_memory(owner);
-       ++i) {
-    std::optional<whole_memory> found = find_memory_of(owner, array.view.first);
-    if (!found) {
-      break;
-    }
-    owner = std::move(found->object);
-    begin = found->array.begin;
-    end = found->array.end;
-  }
-  return {static_cast<std::uintptr_t>(std::max(begin, wide{0})),
-          static_cast<std::uintptr_t>(std::min(end, address_count - 1))};
-}
-
-bool is_in_c_order(const array_view& view) {
-  if (!view.strides || count_of(view.shape) == 0) {
-    return true;
-  }
-  wide expected = 1;
-  for (std::size_t r = view.shape.size(); r-- > 0;) {
-    if (view.shape[r] != 1 && (*view.strides)[r] != expected) {
-      return false;
-    }
-    expected = limited(expected * view.shape[r]);
-  }
-  return true;
+  view.readonly = view.readonly && !is_dpctl_memory(object);
+  return view;
 }
 
 /// The number of elements of a type in all bytes after an offset.
@@ -307,27 +213,26 @@ std::int64_t count_after(const array_view& view, const element_type& element,
                          std::int64_t offset, nb::handle byte_offset) {
   const std::int64_t bits = element.bits();
   if (offset == 0 && bits == view.element.bits()) {
-    return static_cast<std::int64_t>(
-        std::min(count_of(view.shape), wide{std::numeric_limits<std::int64_t>::max()}));
+    return count_of(view.shape);
   }
-  const wide nbytes = limited((count_of(view.shape) * view.element.bits() + 7) / 8);
-  const wide behind = nbytes - offset;
-  if (behind < 0) {
+  const std::uintptr_t nbytes = view.bytes.end - view.bytes.begin;
+  std::int64_t behind = 0;
+  if (__builtin_sub_overflow(nbytes, offset, &behind) || behind < 0) {
     refuse_argument(nb::exception_type::value_error, "byte_offset",
-                    "at most " + detail::digits(static_cast<std::uint64_t>(nbytes)) +
-                        ", the bytes of the array",
+                    "at most " + detail::digits(nbytes) + ", the bytes of the array",
                     text_of(byte_offset), "correct byte_offset");
   }
+  // An object that claims more than an eighth of all addresses is refused by its bounds.
+  behind = std::min(behind, std::numeric_limits<std::int64_t>::max() / 8);
   if (behind * 8 % bits != 0) {
     refuse_argument(nb::exception_type::value_error, offset == 0 ? "dtype" : "byte_offset",
                     "whole elements of " + dtype_name(element.dtype) + " (" +
                         std::to_string(bits) + " bits) from byte " + std::to_string(offset) +
                         " on",
-                    detail::digits(static_cast<std::uint64_t>(behind)) + " bytes",
+                    std::to_string(behind) + " bytes",
                     "correct byte_offset or dtype, or pass each extent as shape");
   }
-  return static_cast<std::int64_t>(
-      std::min(behind * 8 / bits, wide{std::numeric_limits<std::int64_t>::max()}));
+  return behind * 8 / bits;
 }
 
 /// Computes the extent that is -1, as `numpy.reshape` does.
@@ -347,14 +252,24 @@ void fill_in_extent(std::vector<std::int64_t>& extents, nb::handle shape, const 
   }
   const std::int64_t all = count();
   *unknown = 1;
-  const wide others = count_of(extents);
+  const std::int64_t others = count_of(extents);
   if (others == 0 || all % others != 0) {
     refuse("extents whose product divides the " + std::to_string(all) + " elements");
   }
-  *unknown = static_cast<std::int64_t>(all / others);
+  *unknown = all / others;
 }
 
 }  // namespace
+
+DLTensor describe(const array_view& view) {
+  DLTensor described{};
+  described.data = reinterpret_cast<void*>(view.first);
+  described.ndim = static_cast<std::int32_t>(view.shape.size());
+  described.shape = const_cast<std::int64_t*>(view.shape.data());
+  described.strides = view.strides ? const_cast<std::int64_t*>(view.strides->data()) : nullptr;
+  described.dtype = view.element.dtype;
+  return described;
+}
 
 bool is_dpctl_memory(nb::handle object) {
   static imported kinds[] = {{"dpctl.memory", "MemoryUSMDevice"},
@@ -366,8 +281,8 @@ bool is_dpctl_memory(nb::handle object) {
 
 array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
                            nb::handle strides, nb::handle byte_offset) {
-  described_array array = read_object(obj);
-  array_view view = array.view;
+  const array_view array = read_object(obj);
+  array_view view = array;
   const std::int64_t offset = read_integer("byte_offset", byte_offset);
   if (!dtype.is_none()) {
     view.element = read_dtype(dtype);
@@ -383,10 +298,10 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
                       "each extent, since strides are given", text_of(shape),
                       "replace -1 by the extent");
     }
-    return count_after(array.view, view.element, offset, byte_offset);
+    return count_after(array, view.element, offset, byte_offset);
   };
   const bool same =
-      shape.is_none() && offset == 0 && view.element.bits() == array.view.element.bits();
+      shape.is_none() && offset == 0 && view.element.bits() == array.element.bits();
   if (!same && strides.is_none() && !is_in_c_order(view)) {
     refuse_argument(nb::exception_type::value_error, "strides",
                     "one for each dimension, since the object is not in C order without gaps",
@@ -411,14 +326,11 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
                       "correct shape or strides (in elements)");
     }
   }
-  const wide first = wide{view.first} + offset;
-  if (is_limit(offset) || first < 0 || first >= address_count) {
+  if (__builtin_add_overflow(array.first, offset, &view.first)) {
     refuse_argument(nb::exception_type::value_error, "byte_offset",
                     "an offset within the address space", text_of(byte_offset),
                     "correct byte_offset");
   }
-  view.first = static_cast<std::uintptr_t>(first);
-  view.bytes = bytes_behind(obj, array);
   return view;
 }
 

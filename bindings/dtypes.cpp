@@ -192,12 +192,14 @@ nb::object find_exported_by_numpy(nb::handle x) {
 }
 
 /// Refuses an array of NumPy whose strides do not count elements, such as a field of
-/// structures.
+/// structures. Strides of extents 0 and 1 count nothing.
 void check_strides(nb::handle array, const char* field) {
-  const std::int64_t size = nb::cast<std::int64_t>(array.attr("itemsize"));
-  const nb::object strides = array.attr("strides");
-  for (const nb::handle stride : nb::tuple(strides)) {
-    if (nb::cast<std::int64_t>(stride) % size != 0) {
+  const nb::tuple shape(array.attr("shape"));
+  const nb::tuple strides(array.attr("strides"));
+  const auto number = [](nb::handle value) { return nb::cast<std::int64_t>(value); };
+  const std::int64_t size = number(array.attr("itemsize"));
+  for (std::size_t r = 0; r < shape.size(); ++r) {
+    if (number(shape[r]) > 1 && number(strides[r]) % size != 0) {
       detail::refuse(errc::layout_mismatch, "strides", "multiples of the itemsize",
                      text_of(strides) + " bytes for " + std::to_string(size),
                      std::string("pass numpy.ascontiguousarray(") + field + ")");

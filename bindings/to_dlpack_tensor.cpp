@@ -71,14 +71,9 @@ DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
 proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
                            nb::handle strides, nb::handle byte_offset, nb::handle queue,
                            std::optional<sycl::queue>* producer) {
-  array_view view = read_array_view(obj, shape, dtype, strides, byte_offset);
+  const array_view view = read_array_view(obj, shape, dtype, strides, byte_offset);
   const std::uint64_t flags = (view.readonly ? flag::read_only : 0) | view.element.flags();
-  DLTensor described{};
-  described.data = reinterpret_cast<void*>(view.first);
-  described.ndim = static_cast<std::int32_t>(view.shape.size());
-  described.shape = view.shape.data();
-  described.strides = view.strides ? view.strides->data() : nullptr;
-  described.dtype = view.element.dtype;
+  DLTensor described = describe(view);
   check_process();
   const tensor_structure structure = check_structure(described, view.element.storage);
   memory_place place = place_of(obj, view);

@@ -25,10 +25,8 @@ def to_dlpack_tensor(
 
     Without a keyword the tensor describes the same array as `obj`. With ``shape``, ``dtype``,
     ``strides`` or ``byte_offset`` it is another view of that memory. Every byte of the view must
-    lie within the bytes of `obj`: those of a dpctl.memory, or of the memory in an array's
-    ``usm_data``, ``base`` or ``data``. For a DLPackTensor, and for an array that shows no memory,
-    they are the bytes from its lowest to its highest element. An empty tensor may begin at their
-    end.
+    lie within the bytes of `obj`, from its lowest to its highest element. An empty tensor may begin
+    at their end.
 
     Parameters
     ----------

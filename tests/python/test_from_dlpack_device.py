@@ -269,11 +269,13 @@ def test_dtypes_of_numpy_that_no_tensor_has_are_refused(dtype):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", ml_dtypes.bfloat16], ids=str)
 def test_strides_of_numpy_that_count_no_elements_are_refused(dtype):
-    values = np.zeros(4, [("name", "u1"), ("x", dtype)])["x"]
+    values = np.zeros(4, [("x", dtype), ("name", "u1")])["x"]
     for call in (partial(from_dlpack, device=HERE), empty(4, dtype).copy_from):
         with refused("layout_mismatch", "strides", remedy="pass numpy.ascontiguousarray("):
             call(values)
         call(np.ascontiguousarray(values))
+    one_record = values[:1]
+    assert from_dlpack(one_record, device=HERE).numpy() == one_record
 
 
 def test_padded_elements_of_another_host_library_are_read_by_their_strides():

@@ -265,7 +265,6 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, "byte_offset", "found 41 bytes;", {"byte_offset": 7, "shape": (2, -1)}),
     (ValueError, "dtype", "float32x5 (160 bits) from byte 0 on", {"dtype": "float32x5"}),
     (ValueError, "byte_offset", "expected at most 48,", {"byte_offset": 64}),
-    (ValueError, "byte_offset", f"found {2**64};", {"shape": 1, "byte_offset": 2**64}),
     *((TypeError, "shape", "", {"shape": shape}) for shape in (b"3", bytearray(1), frozenset())),
     (TypeError, "shape", "an object of type Shown;", {"shape": Shown()}),
     (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
@@ -297,7 +296,7 @@ def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue)
         to_dlpack_tensor(source)
 
 
-# --- the bytes behind an object
+# --- the bytes of an object
 
 
 def part(memory: Any, begin: int, end: int, **said: Any) -> TypedArray:
@@ -307,34 +306,10 @@ def part(memory: Any, begin: int, end: int, **said: Any) -> TypedArray:
     return array
 
 
-def in_a_chain(memory: Any) -> TypedArray:
-    """Return a view of a view, and so on, of the first 40 bytes of a memory."""
-    array = part(memory, 0, 48, usm_data=to_dlpack_tensor(memory, shape=40))
-    for end in (40, 32, 32, 16):
-        array = part(memory, 8, end, base=array)
-    return array
-
-
-def in_a_circle(memory: Any) -> TypedArray:
-    """Return a view that names another as its memory, which names it."""
-    one = part(memory, 8, 24)
-    vars(one)["base"] = part(memory, 8, 24, base=one)
-    return one
-
-
 # A source, and the first and last byte that a view of it may have, counted from the source's first.
-BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
+BYTES_OF: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "memory": (lambda memory: memory, 0, 47),
-    "a part in usm_data": (lambda memory: part(memory, 8, 24, usm_data=memory), -8, 39),
-    "a part in base": (lambda memory: part(memory, 8, 24, base=memory), -8, 39),
-    "a part in data": (lambda memory: part(memory, 8, 24, data=memory), -8, 39),
-    "a part beside no memory": (lambda x: part(x, 8, 24, usm_data=7, base=x), -8, 39),
-    "a part of nothing": (lambda memory: part(memory, 8, 24, base=7, data="text"), 0, 15),
-    "a part of another part": (lambda x: part(x, 8, 24, usm_data=part(x, 25, 48)), 0, 15),
-    "a part behind another part": (lambda x: part(x, 8, 24, base=part(x, 0, 7)), 0, 15),
-    "a chain": (in_a_chain, -8, 31),
-    "a circle": (in_a_circle, 0, 15),
-    "the end of a memory": (lambda memory: part(memory, 48, 48, base=memory), -48, -1),
+    "a part": (lambda memory: part(memory, 8, 24, usm_data=memory, base=memory), 0, 15),
     "a tensor": (
         lambda memory: to_dlpack_tensor(memory, shape=(2, 3), strides=(-8, 2), byte_offset=12),
         -8, 4,
@@ -346,9 +321,9 @@ BEHIND: dict[str, tuple[Callable[[Any], Any], int, int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BEHIND)
-def test_a_view_stays_within_the_bytes_behind_its_object(memory, name):
-    build, first, last = BEHIND[name]
+@pytest.mark.parametrize("name", BYTES_OF)
+def test_a_view_stays_within_the_bytes_of_its_object(memory, name):
+    build, first, last = BYTES_OF[name]
     source = build(memory)
     nbytes = last - first + 1
     read = partial(to_dlpack_tensor, source, dtype="u1", strides=1)
@@ -373,19 +348,9 @@ def test_an_array_without_elements_has_no_bytes(memory):
         to_dlpack_tensor(empty, shape=1)
 
 
-def test_an_array_that_reaches_out_of_the_memory_that_it_names_is_refused(memory):
-    array = part(memory, 8, 24, usm_data=part(memory, 0, 15))
-    with refused(
-        "out_of_bounds", "shape", expected="the 15 bytes of", found="16 bytes from byte 8"
-    ):
-        to_dlpack_tensor(array)
-
-
-def test_memory_that_says_too_much_is_refused_by_the_backend(unpooled):
-    liar = part(unpooled, 0, 2**34)
-    array = part(unpooled, 0, 16, usm_data=liar)
+def test_an_array_that_says_too_much_is_refused_by_the_backend(unpooled):
     with refused("out_of_bounds", "shape", expected=f"the {unpooled.nbytes} bytes of"):
-        to_dlpack_tensor(array, shape=2**34)
+        to_dlpack_tensor(part(unpooled, 0, 2**34))
 
 
 @pytest.mark.parametrize("beyond", [{}, {"shape": 49}, {"shape": 1, "byte_offset": 2**40}], ids=str)
@@ -566,7 +531,7 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, INTERFACE, "", {"typestr": ">f4"}),
     (ValueError, INTERFACE, "", {"offset": 1.5}),
     (ValueError, INTERFACE, "", {"offset": -(2**62)}),
-    (ValueError, INTERFACE, f"the offset {2**70};", {"offset": 2**70, "typestr": "|u1"}),
+    (ValueError, INTERFACE, f"the offset {2**70};", {"offset": 2**70}),
     (ValueError, INTERFACE, "found the version 2;", {"version": 2}),
     (ValueError, INTERFACE, "found the version array([1, 1]);", {"version": np.ones(2, int)}),
     (ValueError, "shape[0]", "", {"shape": (-2, 2)}),
