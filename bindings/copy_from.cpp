@@ -44,11 +44,14 @@ void check_same_type(const proved_tensor& values, const proved_tensor& own) {
 
 void check_writable(const proved_tensor& own) {
   if (own.readonly()) {
-    detail::refuse(errc::read_only, "flags", "writable memory", "read-only memory",
-                   own.ndim() == 0
-                       ? "if it is of dpnp's array a, make it by to_dlpack_tensor(a), "
-                         "not by from_dlpack(a)"
-                       : "copy from it into another tensor");
+    detail::refuse(
+        errc::read_only, "flags", "writable memory", "read-only memory",
+        own.ndim() == 0
+            ? "if it is of dpnp's array a, make it by to_dlpack_tensor(a), "
+              "not by from_dlpack(a)"
+            : "write to a copy, made by from_dlpack(x, copy=True), or if an object "
+              "passes on the interface of a dpctl.memory, pass the memory itself, or "
+              "let the object answer (address, False)");
   }
   if (!own.structure().unique) {
     detail::refuse(errc::overlapping, "strides", "elements that do not overlap",
@@ -78,7 +81,7 @@ constexpr const char* copy_from_doc =
     "    memory: an object with ``__dlpack__``, ``__sycl_usm_array_interface__``,\n"
     "    ``__array_interface__`` or a buffer. They may lie in the tensor's memory. Values on\n"
     "    another device are copied through the host. So are values of a context that is not the\n"
-    "    default one: a dpctl.memory, or an array that its library can export to the host.\n"
+    "    default one, if they have an array interface or their library exports them to the host.\n"
     "queue\n"
     "    Another queue that works on the tensor's memory, made from its root device without a\n"
     "    context: a `Place`, as `usm_dlpack.device_id` lists them, that knows it, or the address of\n"
@@ -89,6 +92,29 @@ constexpr const char* copy_from_doc =
     "    dtype or are not what they claim to be. Then nothing is written.\n"
     "TypeError\n"
     "    If `values` is no array, or `queue` is no queue.";
+
+/// Copies memory of any context to a NumPy array. dpctl reads it, and does not wait for it.
+nb::object copy_by_dpctl(nb::handle values) {
+  static imported as_memory{"dpctl.memory", "as_usm_memory"};
+  static imported ndarray{"numpy", "ndarray"};
+  const nb::none as_it_is;
+  const array_view view = read_array_view(values, as_it_is, as_it_is, as_it_is, nb::int_(0));
+  if (const auto queue = read_syclobj(view.syclobj).queue) {
+    wait_for(*queue);
+  }
+  const std::int64_t itemsize = view.element.bits() / 8;
+  nb::list shape, strides;
+  for (std::size_t r = 0; r < view.shape.size(); ++r) {
+    shape.append(view.shape[r]);
+    if (view.strides) {
+      strides.append((*view.strides)[r] * itemsize);
+    }
+  }
+  return ndarray.get()(nb::tuple(shape), find_numpy_dtype(view.element),
+                       as_memory.get()(values).attr("copy_to_host")(),
+                       view.first - view.bytes.begin,
+                       view.strides ? nb::object(nb::tuple(strides)) : nb::object(as_it_is));
+}
 
 void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
   const tensor& written = ready_tensor(self);
@@ -102,7 +128,6 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
                      to.proof.context(), *also);
   }
   const auto write = [&](const proved_tensor& from) {
-    check_same_type(from, to);
     wait_for(written);
     if (also) {
       wait_for(*also);
@@ -127,12 +152,11 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
       write(from);
       return;
     } catch (const conversion_error& refusal) {
-      if (refusal.code() != errc::context_not_default || !is_dpctl_memory(values)) {
+      if (refusal.code() != errc::context_not_default) {
         throw;
       }
     }
-    wait_for(*queue_attribute(values));  // dpctl's copy does not
-    readable = values.attr("copy_to_host")();
+    readable = copy_by_dpctl(values);
   }
   const exportable exported = make_values_exportable(readable);
   import_request request;

@@ -302,7 +302,8 @@ USM_DLPACK_COLD void refuse_layout(const std::array<std::int64_t, Rank>& own, st
          digits(own[r]) + " elements for the view's layout", digits(given.strides[r]),
          is_compact(false)
              ? contiguous_or(use)
-             : (is_compact(true) ? "copy the array to Fortran order"
+             : (is_compact(true) ? "copy the array to Fortran order, in Python by "
+                                   "dpnp.asfortranarray(dpnp.from_dlpack(x))"
                                  : "copy the array to the layout's strides (" + all + ")") +
                    ", or in C++ " + use);
 }

@@ -32,7 +32,7 @@ void check_element_type(const DLTensor& tensor, subbyte storage) {
   if (!usm_dlpack::same_data_type(tensor.dtype, wanted)) {
     const std::string name = detail::name_of(wanted);
     std::string remedy = "convert the array to " + name;
-    if (detail::is_of_numpy(wanted)) {
+    if (detail::is_of_numpy(wanted) && detail::is_of_numpy(tensor.dtype)) {
       remedy += ", in Python by dpnp.from_dlpack(x).astype(\"" + name + "\")";
     }
     refuse(errc::dtype_mismatch, "dtype",

@@ -192,7 +192,8 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotHave) {
                  "3 elements for the view's layout", "4");
   EXPECT_REFUSAL(to_mdspan<view<md::layout_left>>(padded.tensor), errc::layout_mismatch,
                  "strides[0]", "1 elements for the view's layout", "4",
-                 "copy the array to Fortran order, or in C++ use layout_stride");
+                 "copy the array to Fortran order, in Python by "
+                 "dpnp.asfortranarray(dpnp.from_dlpack(x)), or in C++ use layout_stride");
   const strided_tensor reversed({3, 3}, {-3, 1});
   EXPECT_REFUSAL(to_mdspan<plain_view>(reversed.tensor), errc::layout_mismatch, "strides[0]",
                  "3 elements for the view's layout", "-3", "use usm_dlpack::layout_relaxed");
