@@ -142,8 +142,10 @@ constexpr bool has_order() {
     const strided_shape<rank> own = in_layout<Mapping>(twos, Left);
     const auto mapping = small_mapping<Mapping>::make();
     bool same = mapping.is_always_strided();
-    for (std::size_t r = 0; same && r < rank; ++r) {
-      same = mapping.stride(r) == own.strides[r];
+    if constexpr (rank != 0) {  // mappings of rank 0 may have no `stride`
+      for (std::size_t r = 0; same && r < rank; ++r) {
+        same = mapping.stride(r) == own.strides[r];
+      }
     }
     return same;
   }
