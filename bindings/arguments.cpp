@@ -65,10 +65,17 @@ bool read_pair(nb::handle object, std::int64_t (&pair)[2]) {
 }
 
 std::int64_t read_integer(const char* field, nb::handle value) {
-  if (const std::optional<std::int64_t> read = find_integer(value)) {
-    return *read;
+  using limits = std::numeric_limits<std::int64_t>;
+  const std::optional<std::int64_t> read = find_integer(value);
+  if (!read) {
+    refuse_argument(nb::exception_type::type_error, field, "an int", text_of(value),
+                    "pass one");
   }
-  refuse_argument(nb::exception_type::type_error, field, "an int", text_of(value), "pass one");
+  if (*read == limits::max() || *read == limits::min()) {  // it may be beyond
+    refuse_argument(nb::exception_type::value_error, field, "an int64_t", text_of(value),
+                    "correct the value");
+  }
+  return *read;
 }
 
 std::int32_t read_int32(const char* field, nb::handle value) {

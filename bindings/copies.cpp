@@ -191,7 +191,7 @@ bool has_whole_bytes(const proved_tensor& tensor) { return bits_of_element(tenso
 
 [[noreturn]] void refuse_packed(const proved_tensor& tensor) {
   detail::refuse(errc::dtype_unsupported, "dtype",
-                 "elements of whole bytes, or packed ones that lie as in the copy",
+                 "elements of whole bytes, or packed ones in C order that fill their bytes",
                  "packed " + to_string(tensor.described.dtype),
                  "have the producer unpack it to a dtype of whole bytes");
 }
@@ -291,9 +291,15 @@ void write_runs(const unsigned char* values, const proved_tensor& to) {
 }
 
 /// Writes compact elements in row-major order to USM.
-/// @pre the GIL is not held; the elements have whole bytes
+/// @pre the GIL is not held; packed elements are compact there, too
 void write_elements(const unsigned char* values, const proved_tensor& to) {
-  if (host_reads(to)) {
+  const std::uint64_t nbytes = to.structure().nbytes;
+  auto* lowest = reinterpret_cast<void*>(to.structure().lowest);
+  if (is_c_contiguous(to) && host_reads(to)) {
+    std::memcpy(lowest, values, nbytes);
+  } else if (is_c_contiguous(to)) {
+    copy_bytes(to.proof.device_id(), values, lowest, nbytes);
+  } else if (host_reads(to)) {
     rearrange(elements_of(to, nullptr, &to), values,
               reinterpret_cast<unsigned char*>(to.structure().first));
   } else if (layout_of_copy(to).nbytes == to.structure().nbytes) {
@@ -425,7 +431,7 @@ void write_to_usm(const proved_tensor& from, const proved_tensor& to) {
                         one_copy_reaches(from, to.proof.device_id());
   // Packed elements that fill their bytes: other views have elements in the last one, too.
   const bool fills = compact_size(to) * bits_of_element(to) % 8 == 0;
-  if (!has_whole_bytes(to) && !(is_block && is_c_contiguous(to) && fills)) {
+  if (!has_whole_bytes(to) && !(is_c_contiguous(from) && is_c_contiguous(to) && fills)) {
     refuse_packed(to);
   }
   const without_gil unlocked;

@@ -60,6 +60,60 @@ void check_writable(const proved_tensor& own) {
   }
 }
 
+/// Copies an array whose memory is of another context than the default one to a NumPy array.
+/// @throws conversion_error `pointer_unknown` if the context does not know both ends
+nb::object copy_of_context(const array_view& view, const memory_place& place) {
+  static imported ndarray{"numpy", "ndarray"};
+  const auto [begin, end] = view.bytes;
+  const sycl::context& context = place.context;
+  const auto* lowest = reinterpret_cast<const unsigned char*>(begin);
+  for (const auto* byte : {lowest, lowest + (end - begin) - 1}) {
+    if (begin != end && sycl::get_pointer_type(byte, context) == sycl::usm::alloc::unknown) {
+      detail::refuse(errc::pointer_unknown, "data", "USM of the context that the array names",
+                     "an address unknown to it", "correct the object that offers it");
+    }
+  }
+  const std::int64_t itemsize = view.element.bits() / 8;
+  nb::list shape, strides;
+  for (std::size_t r = 0; r < view.shape.size(); ++r) {
+    shape.append(view.shape[r]);
+    if (view.strides) {
+      strides.append((*view.strides)[r] * itemsize);
+    }
+  }
+  const numpy_array bytes =
+      make_numpy_array({{kDLUInt, 8, 1}, {}}, nb::make_tuple(end - begin));
+  if (begin != end) {
+    const without_gil unlocked;
+    detail::ask_runtime("data", [&] {
+      if (place.queue) {
+        wait_unlocked(*place.queue);
+      }
+      sycl::queue queue(context, sycl::get_pointer_device(lowest, context));
+      detail::wait_for_command(queue.memcpy(bytes.data, lowest, end - begin));
+    });
+  }
+  return ndarray.get()(nb::tuple(shape), find_numpy_dtype(view.element), bytes.array,
+                       view.first - begin,
+                       view.strides ? nb::object(nb::tuple(strides)) : nb::object(nb::none()));
+}
+
+/// What DLPack can read of values: themselves, or a copy if their array interface says that
+/// they are of another context.
+nb::object within_reach(nb::handle values) {
+  const nb::none as_it_is;
+  const nb::object interface =
+      find_attribute(values, "__sycl_usm_array_interface__", PyExc_AttributeError);
+  if (interface.is_valid() && PyDict_Check(interface.ptr()) != 0) {
+    const array_view view = read_array_view(values, as_it_is, as_it_is, as_it_is, nb::int_(0));
+    const memory_place place = read_syclobj(view.syclobj);
+    if (!is_default_context(place.context)) {
+      return copy_of_context(view, place);
+    }
+  }
+  return nb::borrow(values);
+}
+
 /// Whether an object is memory that only the SYCL array interface describes.
 bool is_bare_usm(nb::handle values) {
   const auto has = [&](const char* name) {
@@ -93,29 +147,6 @@ constexpr const char* copy_from_doc =
     "TypeError\n"
     "    If `values` is no array, or `queue` is no queue.";
 
-/// Copies memory of any context to a NumPy array. dpctl reads it, and does not wait for it.
-nb::object copy_by_dpctl(nb::handle values) {
-  static imported as_memory{"dpctl.memory", "as_usm_memory"};
-  static imported ndarray{"numpy", "ndarray"};
-  const nb::none as_it_is;
-  const array_view view = read_array_view(values, as_it_is, as_it_is, as_it_is, nb::int_(0));
-  if (const auto queue = read_syclobj(view.syclobj).queue) {
-    wait_for(*queue);
-  }
-  const std::int64_t itemsize = view.element.bits() / 8;
-  nb::list shape, strides;
-  for (std::size_t r = 0; r < view.shape.size(); ++r) {
-    shape.append(view.shape[r]);
-    if (view.strides) {
-      strides.append((*view.strides)[r] * itemsize);
-    }
-  }
-  return ndarray.get()(nb::tuple(shape), find_numpy_dtype(view.element),
-                       as_memory.get()(values).attr("copy_to_host")(),
-                       view.first - view.bytes.begin,
-                       view.strides ? nb::object(nb::tuple(strides)) : nb::object(as_it_is));
-}
-
 void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
   const tensor& written = ready_tensor(self);
   const proved_tensor& to = written.get();
@@ -141,22 +172,15 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
     write(read.get());
     return;
   }
-  nb::object readable = nb::borrow(values);
-  if (is_bare_usm(values)) {
+  const nb::object readable = within_reach(values);
+  if (is_bare_usm(readable)) {
     const nb::none as_it_is;
-    try {
-      const proved_tensor from =
-          prove_memory(values, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is);
-      check_same_type(from, to);
-      wait_for_foreign(from, nullptr);
-      write(from);
-      return;
-    } catch (const conversion_error& refusal) {
-      if (refusal.code() != errc::context_not_default) {
-        throw;
-      }
-    }
-    readable = copy_by_dpctl(values);
+    const proved_tensor from =
+        prove_memory(readable, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is);
+    check_same_type(from, to);
+    wait_for_foreign(from, nullptr);
+    write(from);
+    return;
   }
   const exportable exported = make_values_exportable(readable);
   import_request request;

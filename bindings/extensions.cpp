@@ -24,9 +24,10 @@ using detail::import_status;
 using detail::imported_array;
 using detail::package_interface;
 
-/// Whether an object, or its type, has an attribute of an array.
+/// Whether an object, or its type, has an attribute of an array. A class has its instances'.
 bool has(nb::handle object, const char* name) {
-  return find_attribute(object, name, PyExc_Exception).is_valid();
+  const nb::object found = find_attribute(object, name, PyExc_Exception);
+  return found.is_valid() && !found.is_none() && PyType_Check(object.ptr()) == 0;
 }
 
 // --- Owners of arrays: a DLPackTensor, or a capsule of an argument
@@ -112,7 +113,9 @@ import_status import_tensor(nb::handle object, imported_array& out) {
 import_status import_by_dlpack(nb::handle object, imported_array& out) {
   import_request request;
   request.for_extension = true;
-  return import_offered(object, ask_producer(object, request), out);
+  offered_capsule offered = ask_producer(object, request);
+  return offered.capsule.is_valid() ? import_offered(object, std::move(offered), out)
+                                    : import_status::on_host;
 }
 
 /// Imports an object that has only the SYCL array interface.

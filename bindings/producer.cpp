@@ -301,6 +301,9 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
     return ask_cuda(method, request, *device);
   }
   const bool on_host = device && device->device_type == kDLCPU;
+  if (on_host && request.for_extension) {
+    return {};
+  }
   if (device && !request.for_extension && !(on_host && request.host)) {
     if (on_host) {
       make_exportable(x);  // refuses what a copy, the remedy, would refuse
@@ -359,18 +362,27 @@ offered_capsule offer_capsule(nb::handle capsule, const import_request& request)
 
 namespace {
 
-/// Whether an array says by its interface that its memory is of a context that DLPack does not
-/// name.
+/// Whether an array says, by its queue or its interface, that its memory is of a context that
+/// DLPack does not name. Errors of reading them do not count: the producer has raised one.
 bool has_other_context(nb::handle x) {
-  const nb::object interface =
-      find_attribute(x, "__sycl_usm_array_interface__", PyExc_Exception);
-  if (!interface.is_valid()) {
+  try {
+    if (const auto queue = queue_attribute(x)) {
+      return !is_default_context(queue->get_context());
+    }
+    const nb::object interface =
+        find_attribute(x, "__sycl_usm_array_interface__", PyExc_Exception);
+    return interface.is_valid() && PyDict_Check(interface.ptr()) != 0 &&
+           !is_default_context(read_syclobj(interface["syclobj"]).context);
+  } catch (const nb::builtin_exception&) {
+    return false;
+  } catch (const conversion_error&) {
+    return false;
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) {
+      throw;
+    }
     return false;
   }
-  const sycl::context context = read_syclobj(interface["syclobj"]).context;
-  const auto& platforms = detail::device_table::get().platforms;
-  return std::none_of(platforms.begin(), platforms.end(),
-                      [&](const auto& entry) { return *entry.context == context; });
 }
 
 /// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.

@@ -25,7 +25,7 @@ struct import_request {
 
 /// A producer's fresh capsule.
 struct offered_capsule {
-  nb::object capsule;
+  nb::object capsule;  ///< invalid for an array in host memory that an extension asks for
   /// The queue that may still work on the memory, if the producer reports it.
   std::optional<sycl::queue> queue;
 };

@@ -180,6 +180,14 @@ def test_an_interface_of_another_context_gives_its_elements(foreign_queue, usm_t
     assert made.numpy().tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("nbytes", [49, 2**20, 2**62])
+def test_an_interface_of_another_context_that_says_too_much_is_refused(foreign_queue, nbytes):
+    source = TypedArray(allocate("device", 48, foreign_queue), shape=(nbytes,), typestr="|u1")
+    written = empty(48, "u1")
+    with refused("pointer_unknown", "data", binding=True):
+        written.copy_from(source)
+
+
 @pytest.mark.parametrize("named", ["sycl_queue", "queue"])
 def test_it_waits_for_both_queues(named, usm_type, start):
     pending = start(new_queue(), usm_type)
@@ -304,6 +312,10 @@ def test_packed_elements_are_written_by_whole_bytes_in_c_order(memory):
     assert to_dlpack_tensor(written, dtype="uint8").numpy().tolist() == [1, 2, 3, 4]
     columns = to_dlpack_tensor(memory, shape=(2, 4), strides=(1, 2), dtype="int4")
     half_a_byte = to_dlpack_tensor(memory, shape=3, dtype="int4", byte_offset=8)
+    written.copy_from(to_dlpack_tensor(written, dtype="int4"))
+    next_bytes = to_dlpack_tensor(memory, shape=(2, 3), dtype="int4", byte_offset=1)
+    to_dlpack_tensor(memory, shape=(2, 3), dtype="int4").copy_from(next_bytes)
+    assert values_of_bytes.numpy().tolist() == [2, 3, 4, 4]
     for to, source in (
         (written, columns),
         (columns, written),

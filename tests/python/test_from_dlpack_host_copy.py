@@ -37,7 +37,8 @@ class ContextArray(ForeignArray):
         super().__init__(ForeignTensor(address_of(owner)))
         self.owner, self.export, self.export_host = owner, export, lambda x: x
         self.sycl_queue = owner.sycl_queue
-        self.__sycl_usm_array_interface__ = owner.__sycl_usm_array_interface__
+        interface = owner.__sycl_usm_array_interface__
+        self.__sycl_usm_array_interface__ = interface | {"shape": (3, 4), "typestr": "<f4"}
 
     def __dlpack__(self, **keywords: Any) -> Any:
         capsule = super().__dlpack__(**keywords)
@@ -80,7 +81,7 @@ def test_usm_that_only_its_producer_reaches_is_copied_through_the_host(
 
 
 @pytest.mark.parametrize("export", EXPORTS)
-def test_copy_from_reads_it_through_the_host_too(foreign_queue, export, usm_type):
+def test_copy_from_reads_it_by_its_interface(foreign_queue, export, usm_type):
     array = ContextArray(allocate(usm_type, 48, foreign_queue), EXPORTS[export])
     made = empty((3, 4), usm_type=usm_type)
     made.copy_from(array)
@@ -115,6 +116,21 @@ def test_an_error_of_a_producer_whose_memory_is_within_reach_is_raised(queue):
         with pytest.raises(CreationError):
             call()
         assert len(array.asked) == 1
+
+
+def test_the_queue_of_an_array_says_its_context_too(foreign_queue):
+    array = ContextArray(allocate("device", 48, foreign_queue), refuse)
+    del array.__sycl_usm_array_interface__
+    assert from_dlpack(array, device=HERE).numpy().tobytes() == BYTES.tobytes()
+
+
+@pytest.mark.parametrize("interface", [{}, "text", {"syclobj": 3}, {"syclobj": "nosuch"}], ids=str)
+def test_nonsense_in_an_interface_does_not_hide_the_error_of_the_producer(queue, interface):
+    array = ContextArray(allocate("device", 48, queue), refuse)
+    del array.sycl_queue
+    array.__sycl_usm_array_interface__ = interface
+    with pytest.raises(CreationError):
+        from_dlpack(array, device=HERE)
 
 
 @pytest.mark.parametrize(

@@ -132,31 +132,40 @@ constexpr strided_shape<Rank> in_layout(strided_shape<Rank> given, bool left) {
   return given;
 }
 
-/// The same layout's mapping of dynamic extents of 2.
+/// The same layout's mapping of some dynamic extents.
 template <class Mapping, class Extents = typename Mapping::extents_type>
-struct small_mapping;
+struct mapping_of_any;
 template <class Mapping, template <class, std::size_t...> class Extents, class Index,
           std::size_t... Sizes>
-struct small_mapping<Mapping, Extents<Index, Sizes...>> {
+struct mapping_of_any<Mapping, Extents<Index, Sizes...>> {
   using extents = Extents<std::int64_t, (Sizes * 0 + dynamic_extent)...>;
   using type = typename Mapping::layout_type::template mapping<extents>;
-  static constexpr type make() { return type(extents(Sizes * 0 + 2 ...)); }
+  template <std::size_t... Ranks>
+  static constexpr type make(const std::int64_t* shape, std::index_sequence<Ranks...>) {
+    return type(extents(shape[Ranks]...));
+  }
 };
 
+/// Whether a layout orders rising and falling extents by rows (`Left`: by columns), and
+/// promises to have no gaps, or says its padding.
 template <class Mapping, bool Left>
 constexpr bool has_order() {
   if constexpr (std::is_constructible_v<Mapping, typename Mapping::extents_type>) {
     constexpr std::size_t rank = Mapping::extents_type::rank();
-    strided_shape<rank> twos{};
-    for (std::size_t r = 0; r < rank; ++r) {
-      twos.shape[r] = 2;
-    }
-    const strided_shape<rank> own = in_layout<Mapping>(twos, Left);
-    const auto mapping = small_mapping<Mapping>::make();
-    bool same = mapping.is_always_strided();
+    bool same = Mapping::is_always_strided() && Mapping::is_always_unique() &&
+                (Mapping::is_always_exhaustive() || padding_of<Mapping> != 0);
     if constexpr (rank != 0) {  // mappings of rank 0 may have no `stride`
-      for (std::size_t r = 0; same && r < rank; ++r) {
-        same = mapping.stride(r) == own.strides[r];
+      for (const bool rising : {true, false}) {
+        strided_shape<rank> sample{};
+        for (std::size_t r = 0; r < rank; ++r) {
+          sample.shape[r] = static_cast<std::int64_t>(rising ? r + 2 : rank - r + 1);
+        }
+        const auto mapping = mapping_of_any<Mapping>::make(sample.shape.data(),
+                                                           std::make_index_sequence<rank>{});
+        const strided_shape<rank> own = in_layout<Mapping>(sample, Left);
+        for (std::size_t r = 0; same && r < rank; ++r) {
+          same = mapping.stride(r) == own.strides[r];
+        }
       }
     }
     return same;

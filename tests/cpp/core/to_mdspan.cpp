@@ -154,6 +154,7 @@ struct layout_of_dimensions {
   struct mapping : odd::mapping_base<Extents, layout_of_dimensions> {
     using index_type = typename Extents::index_type;
     using odd::mapping_base<Extents, layout_of_dimensions>::mapping_base;
+    static constexpr bool is_always_exhaustive() noexcept { return true; }
     constexpr index_type stride(std::size_t r) const noexcept {
       index_type product = 1;
       for (const std::size_t faster : {Order...}) {
@@ -174,6 +175,36 @@ struct layout_of_dimensions {
 using rows_of_a_user = view<layout_of_dimensions<2, 1, 0>, int, float, 3>;
 using columns_of_a_user = view<layout_of_dimensions<0, 1, 2>, std::int8_t, float, 3>;
 using planes_of_a_user = view<layout_of_dimensions<1, 0, 2>, int, float, 3>;
+/// Rows that are padded if they are long, which no member says.
+struct layout_of_pitch {
+  template <class Extents>
+  struct mapping : odd::mapping_base<Extents, layout_of_pitch> {
+    using odd::mapping_base<Extents, layout_of_pitch>::mapping_base;
+    constexpr int stride(std::size_t r) const noexcept {
+      const int length = static_cast<int>(this->all_extents.extent(1));
+      return r == 1 ? 1 : length > 4 ? (length + 3) / 4 * 4 : length;
+    }
+    constexpr int operator()(int i, int j) const noexcept { return i * stride(0) + j; }
+  };
+};
+/// The longest dimension is contiguous.
+struct layout_of_longest {
+  template <class Extents>
+  struct mapping : odd::mapping_base<Extents, layout_of_longest> {
+    using odd::mapping_base<Extents, layout_of_longest>::mapping_base;
+    static constexpr bool is_always_exhaustive() noexcept { return true; }
+    constexpr int stride(std::size_t r) const noexcept {
+      const auto& all = this->all_extents;
+      const std::size_t longest = all.extent(0) > all.extent(1) ? 0 : 1;
+      return r == longest ? 1 : static_cast<int>(all.extent(longest));
+    }
+    constexpr int operator()(int i, int j) const noexcept {
+      return i * stride(0) + j * stride(1);
+    }
+  };
+};
+static_assert(!detail::made_from_extents<view<layout_of_pitch>::mapping_type> &&
+              !detail::made_from_extents<view<layout_of_longest>::mapping_type>);
 static_assert(detail::made_from_extents<rows_of_a_user::mapping_type> &&
               detail::made_from_extents<columns_of_a_user::mapping_type> &&
               !detail::made_from_extents<planes_of_a_user::mapping_type>);
