@@ -32,25 +32,20 @@ namespace detail {
 
 // --- How a mapping is made
 
-template <int Rank>
-struct choice : choice<Rank - 1> {};
-template <>
-struct choice<0> {};
-
 /// The integer type of the strides that a mapping is made from: of what its `strides()`
 /// returns, or else of its `stride`. A mapping of rank 0 may have neither.
 template <class Mapping>
-auto stride_of(choice<3>)
+auto stride_of(int, int)
     -> std::decay_t<decltype(std::declval<const Mapping&>().strides()[0])>;
 template <class Mapping>
-auto stride_of(choice<2>)
+auto stride_of(int, long)
     -> std::decay_t<decltype(std::declval<const Mapping&>().strides().stride(0))>;
 template <class Mapping>
-auto stride_of(choice<1>) -> std::decay_t<decltype(std::declval<const Mapping&>().stride(0))>;
+auto stride_of(long, long) -> std::decay_t<decltype(std::declval<const Mapping&>().stride(0))>;
 template <class Mapping>
-std::int64_t stride_of(choice<0>);
+std::int64_t stride_of(...);
 template <class Mapping>
-using stride_type = decltype(stride_of<Mapping>(choice<3>()));
+using stride_type = decltype(stride_of<Mapping>(0, 0));
 
 template <class Mapping>
 auto own_strides(int) -> std::decay_t<decltype(std::declval<const Mapping&>().strides())>;
