@@ -180,9 +180,8 @@ def test_an_interface_of_another_context_gives_its_elements(foreign_queue, usm_t
     assert made.numpy().tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("nbytes", [49, 2**20, 2**62])
-def test_an_interface_of_another_context_that_says_too_much_is_refused(foreign_queue, nbytes):
-    source = TypedArray(allocate("device", 48, foreign_queue), shape=(nbytes,), typestr="|u1")
+def test_an_interface_of_another_context_that_says_too_much_is_refused(foreign_queue):
+    source = TypedArray(allocate("device", 48, foreign_queue), shape=(2**40,), typestr="|u1")
     written = empty(48, "u1")
     with refused("pointer_unknown", "data", binding=True):
         written.copy_from(source)
