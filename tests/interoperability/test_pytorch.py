@@ -68,7 +68,7 @@ def test_a_place_of_pytorch_on_the_host_is_refused_as_the_host(place: Any) -> No
 
 @pytest.mark.parametrize("kind", ["cpu", "xpu"])
 def test_a_device_of_pytorch_is_no_place(kind: str) -> None:
-    with pytest.raises(TypeError, match="device: expected a place: .* or an array of SYCL"):
+    with pytest.raises(TypeError, match=r"device: expected a place: .* or an array of SYCL"):
         usm_dlpack.device_id(torch.device(kind))
 
 
