@@ -60,18 +60,23 @@ void check_writable(const proved_tensor& own) {
   }
 }
 
-/// Copies an array whose memory is of another context than the default one to a NumPy array.
+/// Copies an array by its interface to a NumPy array, from memory of any context.
 /// @throws conversion_error `pointer_unknown` if the context does not know both ends
-nb::object copy_of_context(const array_view& view, const memory_place& place) {
+nb::object copy_of_context(nb::handle values) {
   static imported ndarray{"numpy", "ndarray"};
-  const auto [begin, end] = view.bytes;
+  const nb::none as_it_is;
+  const array_view view = read_array_view(values, as_it_is, as_it_is, as_it_is, nb::int_(0));
+  const memory_place place = read_syclobj(view.syclobj);
   const sycl::context& context = place.context;
+  const auto [begin, end] = view.bytes;
   const auto* lowest = reinterpret_cast<const unsigned char*>(begin);
-  for (const auto* byte : {lowest, lowest + (end - begin) - 1}) {
-    if (begin != end && sycl::get_pointer_type(byte, context) == sycl::usm::alloc::unknown) {
-      detail::refuse(errc::pointer_unknown, "data", "USM of the context that the array names",
-                     "an address unknown to it", "correct the object that offers it");
-    }
+  const auto knows = [&](std::uintptr_t address) {
+    return sycl::get_pointer_type(reinterpret_cast<const void*>(address), context) !=
+           sycl::usm::alloc::unknown;
+  };
+  if (begin != end && !(knows(begin) && knows(end - 1))) {
+    detail::refuse(errc::pointer_unknown, "data", "USM of the context that the array names",
+                   "an address unknown to it", "correct the object that offers it");
   }
   const std::int64_t itemsize = view.element.bits() / 8;
   nb::list shape, strides;
@@ -98,28 +103,8 @@ nb::object copy_of_context(const array_view& view, const memory_place& place) {
                        view.strides ? nb::object(nb::tuple(strides)) : nb::object(nb::none()));
 }
 
-/// What DLPack can read of values: themselves, or a copy if their array interface says that
-/// they are of another context.
-nb::object within_reach(nb::handle values) {
-  const nb::none as_it_is;
-  const nb::object interface =
-      find_attribute(values, "__sycl_usm_array_interface__", PyExc_AttributeError);
-  if (interface.is_valid() && PyDict_Check(interface.ptr()) != 0) {
-    const array_view view = read_array_view(values, as_it_is, as_it_is, as_it_is, nb::int_(0));
-    const memory_place place = read_syclobj(view.syclobj);
-    if (!is_default_context(place.context)) {
-      return copy_of_context(view, place);
-    }
-  }
-  return nb::borrow(values);
-}
-
-/// Whether an object is memory that only the SYCL array interface describes.
-bool is_bare_usm(nb::handle values) {
-  const auto has = [&](const char* name) {
-    return find_attribute(values, name, PyExc_AttributeError).is_valid();
-  };
-  return !has("__dlpack__") && has("__sycl_usm_array_interface__");
+bool has(nb::handle values, const char* name) {
+  return find_attribute(values, name, PyExc_AttributeError).is_valid();
 }
 
 constexpr const char* copy_from_doc =
@@ -172,11 +157,14 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
     write(read.get());
     return;
   }
-  const nb::object readable = within_reach(values);
-  if (is_bare_usm(readable)) {
+  const bool has_interface = has(values, "__sycl_usm_array_interface__");
+  nb::object readable = nb::borrow(values);
+  if (has_interface && has_other_context(values)) {
+    readable = copy_of_context(values);
+  } else if (has_interface && !has(values, "__dlpack__")) {
     const nb::none as_it_is;
     const proved_tensor from =
-        prove_memory(readable, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is);
+        prove_memory(values, as_it_is, as_it_is, as_it_is, nb::int_(0), as_it_is);
     check_same_type(from, to);
     wait_for_foreign(from, nullptr);
     write(from);

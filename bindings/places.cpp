@@ -5,8 +5,6 @@
 
 #include <nanobind/stl/string.h>
 
-#include <algorithm>
-
 namespace usm_dlpack::python {
 namespace {
 
@@ -255,12 +253,6 @@ std::optional<DLDevice> reported_device(nb::handle array) {
                    "correct the producer");
   }
   return DLDevice{static_cast<DLDeviceType>(pair[0]), static_cast<std::int32_t>(pair[1])};
-}
-
-bool is_default_context(const sycl::context& context) {
-  const auto& platforms = detail::device_table::get().platforms;
-  return std::any_of(platforms.begin(), platforms.end(),
-                     [&](const auto& entry) { return *entry.context == context; });
 }
 
 memory_place read_syclobj(nb::handle syclobj) {

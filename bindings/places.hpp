@@ -63,9 +63,6 @@ std::optional<sycl::queue> queue_attribute(nb::handle producer);
 /// @throws conversion_error `device_type_unsupported` for an answer that is not a device
 std::optional<DLDevice> reported_device(nb::handle array);
 
-/// Whether a context is the default one of a platform, which DLPack's ids mean.
-bool is_default_context(const sycl::context& context);
-
 /// The context of memory, and the queue that works on it, if known.
 struct memory_place {
   sycl::context context;

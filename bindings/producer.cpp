@@ -9,6 +9,8 @@
 #include "queues.hpp"
 #include "tensor.hpp"
 
+#include <algorithm>
+
 namespace usm_dlpack::python {
 namespace {
 
@@ -324,6 +326,13 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
   return {std::move(made.capsule), made.took_stream ? request.queue : std::nullopt};
 }
 
+/// Whether DLPack's ids mean a context.
+bool is_default_context(const sycl::context& context) {
+  const auto& platforms = detail::device_table::get().platforms;
+  return std::any_of(platforms.begin(), platforms.end(),
+                     [&](const auto& entry) { return *entry.context == context; });
+}
+
 }  // namespace
 
 std::optional<DLDevice> exchanged_device(nb::handle array) {
@@ -360,10 +369,6 @@ offered_capsule offer_capsule(nb::handle capsule, const import_request& request)
           request.queue};  // the producer may have been given this queue as `stream`
 }
 
-namespace {
-
-/// Whether an array says, by its queue or its interface, that its memory is of a context that
-/// DLPack does not name. Errors of reading them do not count: the producer has raised one.
 bool has_other_context(nb::handle x) {
   try {
     if (const auto queue = queue_attribute(x)) {
@@ -384,6 +389,8 @@ bool has_other_context(nb::handle x) {
     return false;
   }
 }
+
+namespace {
 
 /// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises

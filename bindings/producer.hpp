@@ -34,6 +34,10 @@ struct offered_capsule {
 /// is no such API. @throws what the producer raises
 std::optional<DLDevice> exchanged_device(nb::handle array);
 
+/// Whether an array says, by its queue or its interface, that its memory is of a context that
+/// DLPack does not name. Errors of reading them do not count.
+bool has_other_context(nb::handle x);
+
 /// Exports an array. If the producer names its own queue, the request's queue is ordered
 /// behind it. Otherwise the producer gets the request's queue as `stream`, or else dpctl's, if
 /// it takes one.
