@@ -35,7 +35,7 @@ from capsules import (
 from memory_sources import TypedArray, address_of, allocate
 from refusals import check_refusal, refused
 from threads_at_once import THREADS, at_once
-from usm_dlpack import ConversionError, to_dlpack_tensor
+from usm_dlpack import ConversionError, DLPackTensor, to_dlpack_tensor
 
 MODULES = {"nanobind": extension_under_test.NAME, "pybind11": "pybind11_under_test_module"}
 CONVERTED = np.float32(1)  # becomes a double only in the second round over the overloads
@@ -228,6 +228,18 @@ def test_a_call_ends_as_it_must_whatever_call_was_before(binding, ext, memory):
     for before, call in itertools.product(CALLS.values(), repeat=2):
         end_of(ext, before, arrays)
         check_end(binding, end_of(ext, call, arrays), call[2])
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *(np.array(["a"]), np.zeros(3, ">f4"), np.ndarray, DLPackTensor),
+        types.SimpleNamespace(__dlpack__=None),
+    ],
+    ids=["a text", "another byte order", "a class", "our class", "no method"],
+)
+def test_what_is_no_array_in_usm_is_left_to_an_overload_for_any_object(ext, argument):
+    assert ext.which_object(argument, 1.0) == "any object"
 
 
 def test_a_number_that_is_converted_hides_later_overloads_in_nanobind(binding, ext, memory):
