@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the arguments of Python's `to_dlpack_tensor`, which describe a view of memory.
+// Reads the arguments of Python's `to_dlpack_tensor`, which describe a view of memory, and the
+// SYCL array interface of the object. Nothing is proved here: to_dlpack_tensor.cpp does that.
 #pragma once
 
 #include "dtypes.hpp"

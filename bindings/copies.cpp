@@ -186,7 +186,6 @@ void fetch(std::int32_t device_id, const strided_bytes& elements, const unsigned
   rearrange(elements, static_cast<const unsigned char*>(staged.get()) - before, to);
 }
 
-/// Whether the elements have whole bytes.
 bool has_whole_bytes(const proved_tensor& tensor) { return bits_of_element(tensor) % 8 == 0; }
 
 [[noreturn]] void refuse_packed(const proved_tensor& tensor) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes a layout mapping from the shape and strides of a well-formed tensor. The strides are
-// compared first with those that the layout has, because mappings check no precondition, or
-// abort. Any mdspan's layouts are recognised, by what their mappings are made from.
+// compared with the layout's before, because a mapping aborts where its preconditions do not
+// hold, or checks nothing. A new kind of layout needs a way here to tell its strides: layouts
+// are recognised by what their mappings are made from, whatever mdspan they belong to.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
