@@ -94,7 +94,8 @@ nb::object copy_of_context(nb::handle values) {
       if (place.queue) {
         wait_unlocked(*place.queue);
       }
-      sycl::queue queue(context, sycl::get_pointer_device(lowest, context));
+      sycl::queue queue(context, sycl::get_pointer_device(lowest, context),
+                        sycl::property::queue::in_order());
       detail::wait_for_command(queue.memcpy(bytes.data, lowest, end - begin));
     });
   }

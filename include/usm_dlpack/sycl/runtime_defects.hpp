@@ -95,6 +95,7 @@ inline void poll(sycl::event command) {
 }
 
 /// Waits for a command that is behind no host task. @throws sycl::exception if it failed
+/// @pre on OpenCL its queue is in order or is not dropped soon (see `keep_for_a_while`)
 inline void wait_for_command(sycl::event command) {
   if (command.get_backend() == sycl::backend::opencl) {
     poll(std::move(command));
@@ -108,20 +109,16 @@ inline void wait_for_command(sycl::event command) {
 ///
 /// On OpenCL this polls, because each function that waits fails (test_progress.py):
 /// - `queue::wait`, while it waits for a command behind a host task, holds a lock of the
-/// runtime
-///   that every submission needs. dpctl submits with the GIL held, and its host tasks need the
-///   GIL, so all wait for each other (DPC++ 2026.2).
+///   runtime that every submission needs. dpctl submits with the GIL held, and its host tasks
+///   need the GIL, so all wait for each other (DPC++ 2026.2).
 /// - `clFinish` of the CPU driver crashes if several threads call it for one out-of-order
-/// queue
-///   (intel-opencl-rt 2026.2).
+///   queue (intel-opencl-rt 2026.2).
 /// - A thread in `clWaitForEvents` takes a place in the CPU driver's arena of threads. If a
-/// host
-///   task then waits for a command of an out-of-order queue, as dpctl's do, the driver runs
-///   that wait on a thread that works on that queue, which waits for itself (intel-opencl-rt
-///   2026.2).
+///   host task then waits for a command of an out-of-order queue, as dpctl's do, the driver
+///   runs that wait on a thread that works on that queue, which waits for itself
+///   (intel-opencl-rt 2026.2).
 /// - `event::wait` may return too early if the command is behind a host task (DPC++ 2026.2).
-/// So
-///   may the status of such a command, but not that of a barrier.
+///   So may the status of such a command, but not that of a barrier.
 ///
 /// On other backends the status of an event may not change until somebody waits. There the
 /// queries ask whether the queue is empty now, and `wait` is `queue::wait`, also for later
