@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Everything is proved before anything is consumed: a refused capsule still belongs to its
-// producer, or to who passed it. An array in host memory or on another root device is copied.
+// producer, or to who passed it. An array in host memory or on another root device is copied;
+// kDLCPU arrays in host or shared USM are shared.
 #include "from_dlpack.hpp"
 #include "capsule.hpp"
 #include "copies.hpp"
@@ -66,6 +67,26 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
   return copy;
 }
 
+/// Proves a tensor of kDLCPU as one in USM, if its memory is host USM that a root device
+/// reaches, or shared USM of that device: for example of a pinned pool.
+std::optional<proved_tensor> find_in_usm(const proved_tensor& on_host, std::int32_t id) {
+  if (on_host.structure().empty) {
+    return std::nullopt;
+  }
+  const detail::platform_entry& platform = detail::device_table::get().platform_of(id);
+  const detail::located_memory there{
+      &platform, detail::find_allocation(on_host.described.data, platform)};
+  const sycl::usm::alloc kind = there.found.kind;
+  if ((kind != sycl::usm::alloc::host && kind != sycl::usm::alloc::shared) ||
+      !there.is_on(id)) {
+    return std::nullopt;
+  }
+  DLTensor described = on_host.described;
+  described.device = {kDLOneAPI, id};
+  return proved_tensor(described, on_host.flags,
+                       detail::import_tensor(described, {}, on_host.storage()));
+}
+
 /// Whether a tensor is on another device, or of another USM kind, than requested.
 bool is_elsewhere(const proved_tensor& proved, const destination& wanted) {
   return (wanted.device_id && *wanted.device_id != proved.proof.device_id()) ||
@@ -91,6 +112,14 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   }
   proved_tensor proved = prove_content(content, wanted.element);
   proved.queue = offered.queue;
+  if (proved.is_on_host() && wanted.device_id) {
+    if (std::optional<proved_tensor> shared = find_in_usm(proved, *wanted.device_id)) {
+      proved = *std::move(shared);
+      if (wanted.request.queue) {
+        hand_over(dpctl_queue(*wanted.device_id), *wanted.request.queue);
+      }
+    }
+  }
   if (proved.is_on_host()) {
     check_copy(true, wanted, "copy", "None or True for an array in host memory", "False");
     return import_copy_of(proved, offered.capsule, content, wanted);

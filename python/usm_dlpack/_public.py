@@ -108,12 +108,14 @@ def from_dlpack(
         NumPy array with a dtype of ml_dtypes, which NumPy does not export.
     device
         A `Place`, as `device_id` lists them: where the tensor must be. None takes the array where
-        it is. With a place, an array in host memory or on another root device is copied. USM of
-        another context or of a sub-device is copied through the host, after the work on its
-        ``sycl_queue``; its producer must be able to export to the host. If the place knows a queue,
-        that queue must be of the default context. It becomes the tensor's ``sycl_queue``, and waits
-        for the array's ``sycl_queue``. If the array has none, its ``__dlpack__`` gets the queue as
-        ``stream``, and the queue waits for that of dpctl, as for a capsule of another library.
+        it is. With a place, an array in host memory or on another root device is copied, but an array
+        for the host whose memory is host USM, or shared USM of that device, is shared (a pinned
+        pool, NumPy's view). USM of another context or of a sub-device is copied through the host,
+        after the work on its ``sycl_queue``; its producer must be able to export to the host. If
+        the place knows a queue, that queue must be of the default context. It becomes the tensor's
+        ``sycl_queue``, and waits for the array's ``sycl_queue``. If the array has none, its
+        ``__dlpack__`` gets the queue as ``stream``, and the queue waits for that of dpctl, as for a
+        capsule of another library.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides

@@ -18,10 +18,12 @@ from capsules import (
     ForeignTensor,
     OldArray,
     content_of,
+    dpctl_queue,
     name_of,
     package_queue,
 )
-from memory_sources import TypedArray, address_of, allocate, kept, new_queue
+from memory_sources import UNPOOLED, TypedArray, address_of, allocate, kept, new_queue
+from pending_work import VALUES, answer_behind
 from place_cases import DeviceType, sub_device
 from refusals import refused, wrong_argument
 from usm_dlpack import empty, from_dlpack, to_dlpack_tensor, validate
@@ -102,6 +104,78 @@ def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy):
     assert array.asked == [{"max_version": NEWEST}]  # the host is given no queue
     gc.collect()
     assert foreign.deletions == 3
+
+
+def in_pool(owner: Any, *, legacy: bool = False, **changes: Any) -> ForeignTensor:
+    """Return what a library for host memory exports of memory that is USM, as of a pinned pool."""
+    foreign = ForeignTensor(address_of(owner), legacy=legacy, **changes)
+    foreign.tensor.device_type = 1
+    return foreign
+
+
+@pytest.mark.parametrize("copy", [None, False])
+@pytest.mark.parametrize("kind", ["host", "shared"])
+def test_an_array_for_the_host_whose_memory_is_usm_is_shared(kind, copy, queue):
+    owner = allocate(kind, 48, queue)
+    foreign, wanted = in_pool(owner), new_queue()
+    array = ForeignArray(foreign, device=(1, 0))
+    for x, device in ((array, HERE), (array, wanted), (foreign.capsule(), HERE)):
+        made = from_dlpack(x, device=device, copy=copy)
+        assert (made.data, made.usm_type, made.device) == (address_of(owner), kind, HERE)
+        assert made.sycl_queue == (wanted if device is wanted else package_queue())
+        assert made.numpy().tobytes() == bytes(range(48))
+        assert not made.readonly
+        del made, x
+    gc.collect()
+    assert foreign.deletions == 3
+
+
+@pytest.mark.parametrize("kind", ["host", "shared"])
+def test_numpys_views_of_usm_are_shared_and_stay_read_only(kind, queue):
+    owner = to_dlpack_tensor(allocate(kind, 48, queue), dtype="f4", shape=(3, 4))
+    values = np.asarray(owner.host_view())[::2, ::-1]
+    made = from_dlpack(values, device=HERE)
+    assert (made.data, made.strides) == (values.ctypes.data, (8, -1))
+    values.flags.writeable = False
+    assert from_dlpack(values, device=HERE).readonly
+    bits = np.asarray(owner.host_view()).view(ml_dtypes.bfloat16)
+    assert from_dlpack(bits, device=HERE).data == owner.data
+    with refused("device_type_unsupported", "device.device_type", found="kDLCPU"):
+        from_dlpack(values)
+
+
+def test_an_array_for_the_host_is_copied_where_its_usm_is_not_what_was_asked_for(
+    queue, foreign_queue
+):
+    shared = allocate("shared", 48, queue)
+    for keywords in ({"copy": True}, {"usm_type": "device"}):
+        made = from_dlpack(ForeignArray(in_pool(shared), device=(1, 0)), device=HERE, **keywords)
+        assert made.data != address_of(shared)
+        assert made.numpy().tobytes() == bytes(range(48))
+    elsewhere = allocate("host", 48, foreign_queue)
+    made = from_dlpack(ForeignArray(in_pool(elsewhere), device=(1, 0)), device=HERE)
+    assert (made.usm_type, made.numpy().tobytes()) == ("device", bytes(range(48)))
+
+
+def test_an_array_for_the_host_that_reaches_out_of_its_usm_is_refused(queue):
+    owner = allocate("host", UNPOOLED, queue)
+    foreign = in_pool(owner, shape=(2 * UNPOOLED,))
+    capsule = foreign.capsule()
+    with refused("out_of_bounds", "shape"):
+        from_dlpack(capsule, device=HERE)
+    assert (name_of(capsule), foreign.deletions) == (foreign.name, 0)
+
+
+@pytest.mark.parametrize("copy", [None, True])
+def test_work_of_dpctls_queue_on_usm_of_an_array_for_the_host_is_waited_for(copy, start):
+    pending = start(dpctl_queue(), "shared")
+    array = ForeignArray(in_pool(pending.memory, dtype=(0, 32, 1)), device=(1, 0))
+    queue = new_queue()
+
+    def read() -> Any:
+        return from_dlpack(array, device=queue, copy=copy).numpy().ravel().tolist()
+
+    assert answer_behind(pending, read) == VALUES
 
 
 @pytest.mark.parametrize("give", [OldArray, lambda capsule: capsule], ids=["array", "bare"])
