@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from c_exchange_api import Table, capsule_of
 from capsules import (
     IS_COPIED,
     NEWEST,
+    READ_ONLY,
     ForeignArray,
     ForeignTensor,
     OldArray,
@@ -129,68 +131,169 @@ def test_a_type_error_from_inside_is_what_the_caller_sees(queue):
             from_dlpack(Broken(), device=device)
 
 
-# --- producers that take a stream
+# --- the libraries
 
 
-class WithQueue(ForeignArray):
-    """A producer that hands over by itself, and does not say its queue."""
+class Library(ForeignArray):
+    """A stand-in: memory with work on a queue of its own, and one library's ``__dlpack__``."""
+
+    on_host, orders = False, True
 
     def __init__(self, foreign: ForeignTensor, own: Any) -> None:
-        super().__init__(foreign)
+        super().__init__(foreign, (1, 0) if self.on_host else (14, 0))
+        foreign.tensor.device_type = self.device[0]
         self.own = own
+
+    def order(self, stream: Any) -> None:
+        if stream is not None:
+            stream.submit_barrier([self.own.submit_barrier()])
+
+
+class Nanobind(Library):
+    """`nb::ndarray` knows no queue, and ignores the stream."""
+
+    orders = False
+
+
+class NumPy(Library):
+    on_host, orders = True, False
 
     def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
         capsule = super().__dlpack__(stream=stream, **keywords)
         if stream is not None:
-            stream.submit_barrier([self.own.submit_barrier()])
+            raise RuntimeError("NumPy only supports stream=None.")
         return capsule
 
 
-class WithoutVersion(WithQueue):
-    """A producer from before ``max_version``."""
+class TorchOnCpu(NumPy):
+    """With pinned memory, which SYCL allocated."""
 
-    def __dlpack__(self, *, stream: Any = None) -> Any:  # type: ignore[override]
+    def __dlpack__(self, *, stream: Any = -1, **keywords: Any) -> Any:
+        capsule = super().__dlpack__(stream=None if stream == -1 else stream, **keywords)
+        assert stream in (-1, None), "stream should be None on cpu."
+        return capsule
+
+
+class Jax(Library):
+    """It takes integers as streams, and nothing else."""
+
+    orders = False
+
+    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+        capsule = super().__dlpack__(stream=stream, **keywords)
+        if stream is not None:
+            int(stream)
+        return capsule
+
+
+class PyAMReX(Library):
+    """It takes no stream, and works on no queue that is pending when it exports."""
+
+    orders = False
+
+    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+        capsule = super().__dlpack__(stream=stream, **keywords)
+        if stream is not None:
+            raise NotImplementedError("stream")
+        return capsule
+
+
+class OfSycl(Library):
+    """dpctl and dpnp: an array that says its queue and orders the consumer's behind it."""
+
+    def __init__(self, foreign: ForeignTensor, own: Any) -> None:
+        super().__init__(foreign, own)
+        self.sycl_queue = own
+
+    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+        self.order(stream)
+        return super().__dlpack__(stream=stream, **keywords)
+
+
+class Delegating(Library):
+    """A class that has a dpnp array on a queue of its own, and passes `__dlpack__` on."""
+
+    def __init__(self, foreign: ForeignTensor, own: Any) -> None:
+        super().__init__(foreign, own)
+        self.array = OfSycl(foreign, own)
+        self.asked = self.array.asked
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.array.__dlpack__(**keywords)
+
+
+class StreamAlone(Library):
+    """A class from before ``max_version``."""
+
+    def __dlpack__(self, stream: Any = None) -> Any:  # type: ignore[override]
+        self.order(stream)
         return super().__dlpack__(stream=stream)
 
 
-TAKING = pytest.mark.parametrize("kind", [WithQueue, WithoutVersion])
+class Exchanging(Library):
+    """tvm-ffi, and PyTorch on XPU: the C exchange API of the type gives the queue."""
+
+    def __init__(self, foreign: ForeignTensor, own: Any) -> None:
+        super().__init__(foreign, own)
+        self.table = Table(foreign)
+        self.table.stream = own.addressof_ref()
+        type(self).__dlpack_c_exchange_api__ = capsule_of(self.table.struct)  # type: ignore[attr-defined]
 
 
-@TAKING
-def test_a_producer_orders_its_work_before_the_queue_that_it_is_given(kind, consumer, start):
-    pending = start(new_queue())
+class TorchOnXpu(Exchanging):
+    """`__dlpack_device__` counts by PyTorch's own index."""
+
+    def __dlpack_device__(self) -> Any:
+        return (14, 7)
+
+    def is_conj(self) -> bool:
+        return False
+
+
+LIBRARIES = (Nanobind, NumPy, TorchOnCpu, Jax, PyAMReX, OfSycl, Delegating, StreamAlone)
+LIBRARIES += (Exchanging, TorchOnXpu)
+
+
+def of_library(library: Any, pending: Any) -> Any:
     foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
-    taken = from_dlpack(kind(foreign, pending.queue), device=consumer)
+    foreign.managed.flags = READ_ONLY
+    return library(foreign, pending.queue)
+
+
+@pytest.mark.parametrize("copy", [None, False])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_memory_of_each_library_is_shared_in_order(library, copy, consumer, start):
+    pending = start(new_queue(), "shared")
+    array = of_library(library, pending)
+    taken = from_dlpack(array, device=consumer, copy=copy)
     assert (taken.data, taken.sycl_queue) == (address_of(pending.memory), consumer)
-    check_order(consumer, pending)
+    assert taken.readonly
+    assert len(array.asked) <= 4
+    if library.on_host or library is OfSycl:
+        assert [asked.get("stream") for asked in array.asked] == [None]
+    if library.orders:
+        check_order(consumer, pending)
 
 
-@TAKING
-def test_a_copy_waits_for_the_queue_that_the_producer_was_given(kind, start):
-    consumer = new_queue(in_order=True)
-    pending = start(new_queue())
-    foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
-    array = kind(foreign, pending.queue)
-    copied = answer_behind(pending, lambda: from_dlpack(array, device=consumer, copy=True))
+@pytest.mark.parametrize("library", [library for library in LIBRARIES if library.orders])
+def test_a_copy_waits_for_the_work_of_the_library(library, start):
+    pending = start(new_queue(), "shared")
+    array, queue = of_library(library, pending), new_queue(in_order=True)
+    copied = answer_behind(pending, lambda: from_dlpack(array, device=queue, copy=True))
     assert copied.numpy().tolist() == VALUES
 
 
-def test_a_producer_that_says_its_queue_is_given_none(foreign, consumer, start):
-    pending = start(new_queue())
-    array = WithQueue(foreign, pending.queue)
-    array.foreign = ForeignTensor(address_of(pending.memory), shape=(COUNT,), dtype=(0, 32, 1))
-    array.sycl_queue = pending.queue
-    assert from_dlpack(array, device=consumer).sycl_queue == consumer
-    assert array.asked == [{"max_version": NEWEST}]
-    check_order(consumer, pending)
+@pytest.mark.parametrize("error", [ValueError, BufferError, NotImplementedError])
+def test_an_array_whose_producer_refuses_every_stream_is_taken_without(foreign, error):
+    class Alone(ForeignArray):
+        def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+            if stream is not None:
+                raise error("only None")
+            return super().__dlpack__(**keywords)
 
-
-def test_what_a_producer_in_host_memory_is_asked_for(queue):
-    values = np.arange(12, dtype=np.float32)
-    foreign = ForeignTensor(values.ctypes.data)
-    foreign.tensor.device_type = 1
-    array = ForeignArray(foreign, device=(1, 0))
-    assert from_dlpack(array, device=queue).numpy().ravel().tolist() == values.tolist()
+    array = Alone(foreign)
+    made = from_dlpack(array)
+    assert (made.data, made.sycl_queue) == (foreign.tensor.data, package_queue())
     assert array.asked == [{"max_version": NEWEST}]
 
 
@@ -232,28 +335,6 @@ def test_an_error_without_a_stream_ends_the_requests(queue, error):
         from_dlpack(array, device=queue)
     assert caught.value is refusal
     assert array.asked == [{"max_version": NEWEST, "stream": queue}, {"max_version": NEWEST}]
-
-
-@pytest.mark.parametrize("error", [ValueError, BufferError, NotImplementedError])
-@pytest.mark.parametrize("copy", [None, False])
-@pytest.mark.parametrize("named", [False, True], ids=["no queue", "a queue"])
-def test_an_array_whose_producer_refuses_every_stream_is_taken_without(
-    foreign, error, copy, named, queue
-):
-    """As pyAMReX does; its memory is shared, and not copied."""
-
-    class Alone(ForeignArray):
-        def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
-            if stream is not None:
-                raise error("only None")
-            return super().__dlpack__(**keywords)
-
-    array = Alone(foreign)
-    made = from_dlpack(array, copy=copy, device=queue if named else None)
-    assert made.data == foreign.tensor.data
-    assert made.sycl_queue == (queue if named else package_queue())
-    keywords = {"max_version": NEWEST}
-    assert array.asked == [keywords if copy is None else keywords | {"copy": False}]
 
 
 # --- what an array is
