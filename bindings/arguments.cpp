@@ -108,12 +108,14 @@ bool append_integer(const char* field, nb::handle value, std::int64_t lowest,
   return true;
 }
 
-/// Whether an object can be iterated over but is no sequence of integers: a text or bytes, or
-/// a collection without order.
-bool is_no_sequence(nb::handle values) {
-  return PyUnicode_Check(values.ptr()) != 0 || PyBytes_Check(values.ptr()) != 0 ||
-         PyByteArray_Check(values.ptr()) != 0 || PyDict_Check(values.ptr()) != 0 ||
-         PyAnySet_Check(values.ptr()) != 0;
+/// The items of a sequence, or an invalid object. A text is no sequence of numbers, and bytes
+/// are not meant as one.
+nb::object find_items(nb::handle values) {
+  const bool is_sequence =
+      PySequence_Check(values.ptr()) != 0 && PyUnicode_Check(values.ptr()) == 0 &&
+      PyBytes_Check(values.ptr()) == 0 && PyByteArray_Check(values.ptr()) == 0;
+  return is_sequence ? checked_unless(PyExc_TypeError, PySequence_Tuple(values.ptr()))
+                     : nb::object();
 }
 
 [[noreturn]] void refuse_name(nb::exception_type kind, const char* field, nb::handle value,
@@ -131,31 +133,20 @@ bool is_no_sequence(nb::handle values) {
 std::optional<std::vector<std::int64_t>> find_integers(const char* field, nb::handle values,
                                                        std::int64_t lowest) {
   std::vector<std::int64_t> sequence;
-  if (is_no_sequence(values)) {
-    return std::nullopt;
-  }
   if (PyTuple_CheckExact(values.ptr()) == 0 &&
       append_integer(field, values, lowest, sequence)) {
     return sequence;
   }
-  const nb::object iterator = checked_unless(PyExc_TypeError, PyObject_GetIter(values.ptr()));
-  if (!iterator.is_valid()) {
+  const nb::object items = find_items(values);
+  if (!items.is_valid()) {
     return std::nullopt;
   }
-  while (true) {
-    const nb::object value = nb::steal(PyIter_Next(iterator.ptr()));
-    if (value.is_valid() ? !append_integer(field, value, lowest, sequence)
-                         : PyErr_Occurred() != nullptr) {
-      break;
-    }
-    if (!value.is_valid()) {
-      return sequence;
+  for (const nb::handle item : nb::borrow<nb::tuple>(items)) {
+    if (!append_integer(field, item, lowest, sequence)) {
+      return std::nullopt;
     }
   }
-  if (PyErr_Occurred() != nullptr) {  // for example a 0-d array, which only seems iterable
-    static_cast<void>(checked_unless(PyExc_TypeError, nullptr));
-  }
-  return std::nullopt;
+  return sequence;
 }
 
 std::vector<std::int64_t> read_integers(const char* field, nb::handle values,
@@ -169,31 +160,22 @@ std::vector<std::int64_t> read_integers(const char* field, nb::handle values,
 }
 
 std::vector<nb::object> read_names(const char* field, nb::handle values) {
-  const auto refuse = [&] {
+  const nb::object items =
+      PyUnicode_Check(values.ptr()) != 0
+          ? nb::object(nb::make_tuple(values))
+          : checked_unless(PyExc_TypeError, PySequence_Tuple(values.ptr()));
+  std::vector<nb::object> names;
+  if (items.is_valid()) {
+    for (const nb::handle item : nb::borrow<nb::tuple>(items)) {
+      names.push_back(nb::borrow(item));
+    }
+  }
+  const bool all = std::all_of(names.begin(), names.end(), [](const nb::object& name) {
+    return PyUnicode_Check(name.ptr()) != 0;
+  });
+  if (!items.is_valid() || !all) {
     refuse_argument(nb::exception_type::type_error, field, "a sequence of str",
                     text_of(values), "pass names");
-  };
-  const nb::object sequence = PyUnicode_Check(values.ptr()) != 0
-                                  ? nb::object(nb::make_tuple(values))
-                                  : nb::borrow(values);
-  const nb::object iterator =
-      checked_unless(PyExc_TypeError, PyObject_GetIter(sequence.ptr()));
-  if (!iterator.is_valid()) {
-    refuse();
-  }
-  std::vector<nb::object> names;
-  while (true) {
-    nb::object name = nb::steal(PyIter_Next(iterator.ptr()));
-    if (!name.is_valid()) {
-      break;
-    }
-    if (PyUnicode_Check(name.ptr()) == 0) {
-      refuse();
-    }
-    names.push_back(std::move(name));
-  }
-  if (PyErr_Occurred() != nullptr) {
-    throw nb::python_error();
   }
   return names;
 }

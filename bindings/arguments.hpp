@@ -55,7 +55,8 @@ std::int64_t read_integer(const char* field, nb::handle value);
 std::int32_t read_int32(const char* field, nb::handle value);
 
 /// Reads a sequence of integers from `lowest` on. One integer counts as a sequence of length
-/// 1, as in NumPy. @throws nb::value_error for an integer below `lowest` or above int64_t
+/// 1, as in NumPy; a str, bytes and an iterator are none. @throws nb::value_error for an
+/// integer below `lowest` or above int64_t
 /// @return nothing for anything else
 std::optional<std::vector<std::int64_t>> find_integers(const char* field, nb::handle values,
                                                        std::int64_t lowest);
@@ -63,7 +64,7 @@ std::optional<std::vector<std::int64_t>> find_integers(const char* field, nb::ha
 std::vector<std::int64_t> read_integers(const char* field, nb::handle values,
                                         std::int64_t lowest);
 
-/// Reads a str or a sequence of str. @throws nb::type_error for anything else
+/// Reads a str or a collection of str. @throws nb::type_error for anything else
 std::vector<nb::object> read_names(const char* field, nb::handle values);
 
 /// Reads one of the known names. @return its index; nothing for None

@@ -109,16 +109,6 @@ nb::object read_field(const nb::dict& fields, nb::handle name) {
   return field;
 }
 
-/// Whether an object equals 1. If comparing it fails, as for an array, it does not.
-bool is_one(nb::handle version) {
-  static PyObject* const one = PyLong_FromLong(1);
-  const int equal = PyObject_RichCompareBool(version.ptr(), one, Py_EQ);
-  if (equal < 0) {
-    static_cast<void>(checked_unless(PyExc_Exception, nullptr));
-  }
-  return equal == 1;
-}
-
 /// Reads an address. @return nothing if the object is no integer, or negative, or too large
 std::optional<std::uintptr_t> find_address(nb::handle value) {
   const nb::object number = find_index(value);
@@ -145,13 +135,10 @@ std::vector<std::int64_t> read_sequence(const char* field, nb::handle values,
 array_view read_fields(const nb::dict& fields) {
   array_view view;
   if (const nb::object version = read_field(fields, fields_named().version);
-      !is_one(version)) {
+      find_integer(version, PyExc_Exception) != 1) {
     refuse_interface("the version " + text_of(version));
   }
-  nb::object data = read_field(fields, fields_named().data);
-  if (PyList_Check(data.ptr()) != 0) {
-    data = checked(PyList_AsTuple(data.ptr()));
-  }
+  const nb::object data = read_field(fields, fields_named().data);
   const bool is_pair = PyTuple_Check(data.ptr()) != 0 && PyTuple_Size(data.ptr()) == 2;
   const auto address = is_pair ? find_address(PyTuple_GetItem(data.ptr(), 0)) : std::nullopt;
   if (!address) {

@@ -67,15 +67,6 @@ std::optional<DLDataType> find_scalar(const std::string& name) {
       return DLDataType{code, width, 1};
     }
   }
-  unsigned code = 0;
-  unsigned bits = 0;
-  if (std::sscanf(name.c_str(), "code%3ubits%3u", &code, &bits) == 2 && code < 256 &&
-      bits < 256 && bits > 0) {
-    const DLDataType read{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
-    if (dtype_name(read) == name) {
-      return read;
-    }
-  }
   return std::nullopt;
 }
 
@@ -95,33 +86,6 @@ std::optional<DLDataType> find_named(const std::string& name) {
     }
   }
   return read;
-}
-
-/// Reads a type string such as "<f4", of a number that NumPy has, in native byte order.
-std::optional<DLDataType> find_typestr(const std::string& typestr) {
-  const std::size_t letter = typestr.find_first_not_of("<|=");
-  if (letter > 1) {
-    return std::nullopt;
-  }
-  const std::string digits = typestr.substr(letter + 1);
-  for (const numpy_kind& kind : numpy_kinds) {
-    for (unsigned bits = kind.narrowest; kind.letter == typestr[letter] && bits <= kind.widest;
-         bits *= 2) {
-      if (digits == std::to_string(bits / 8)) {
-        return DLDataType{kind.code, static_cast<std::uint8_t>(bits), 1};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-/// Whether NumPy lacks a dtype that ml_dtypes may have.
-bool is_of_ml_dtypes(DLDataType dtype) {
-  const numpy_kind* kind = find_kind(dtype.code);
-  const bool is_narrow = kind != nullptr && dtype.bits < kind->narrowest &&
-                         (dtype.bits < 8 || dtype.code == kDLComplex);
-  return dtype.lanes == 1 && !find_scalar_name(dtype.code, dtype.bits).empty() &&
-         (kind == nullptr || is_narrow);
 }
 
 /// Imports ml_dtypes, so that NumPy knows bfloat16, float8_e5m2 and so on. @return false if it
@@ -237,10 +201,7 @@ std::string dtype_name(DLDataType dtype) {
 element_type read_dtype(nb::handle dtype) {
   const char* const remedy = "pass for example numpy.float32 or 'bfloat16'";
   const std::optional<std::string> text = find_text(dtype);
-  std::optional<DLDataType> given = text ? find_named(*text) : find_parts(dtype);
-  if (text && !given) {
-    given = find_typestr(*text);
-  }
+  const std::optional<DLDataType> given = text ? find_named(*text) : find_parts(dtype);
   if (given && !detail::dtype_is_known(*given)) {
     detail::refuse(errc::dtype_unsupported, "dtype", "a dtype of DLPack 1.3",
                    to_string(*given), remedy);
@@ -263,63 +224,50 @@ element_type read_dtype(nb::handle dtype) {
 }
 
 std::optional<element_type> find_typestr_element(nb::handle typestr) {
-  const std::optional<std::string> text = find_text(typestr);  // NumPy reads None as float64
-  if (!text) {
+  if (PyUnicode_Check(typestr.ptr()) == 0) {  // NumPy reads None as float64
     return std::nullopt;
-  }
-  if (const auto named = find_typestr(*text)) {
-    return element_type{*named};
   }
   const nb::object found = find_as_numpy(typestr);
   return found.is_valid() ? find_element(found) : std::nullopt;
 }
 
 std::optional<element_type> find_element(nb::handle numpy_dtype) {
-  constexpr long half = 23;
-  constexpr long last_integer = 10;
-  constexpr long first_of_users = 256;
+  constexpr std::int64_t first_of_users = 256;
   const nb::object native = numpy_dtype.attr("isnative");
   const std::optional<std::int64_t> number = find_integer(nb::object(numpy_dtype.attr("num")));
-  if (!native.is(Py_True) || !number || *number < 0) {
+  if (!native.is(Py_True) || !number) {
     return std::nullopt;
   }
   if (*number >= first_of_users) {  // of ml_dtypes, perhaps
     const std::optional<std::string> name =
         find_text(nb::object(numpy_dtype.attr("type").attr("__name__")));
-    const auto found = name ? find_scalar(*name) : std::nullopt;
-    if (!found) {
+    const auto dtype = name ? find_scalar(*name) : std::nullopt;
+    if (!dtype) {
       return std::nullopt;
     }
-    return element_type{*found, found->bits < 8 ? subbyte::padded : subbyte::packed};
+    return element_type{*dtype, dtype->bits < 8 ? subbyte::padded : subbyte::packed};
   }
-  const std::uint8_t code = *number == 0              ? kDLBool
-                            : *number <= last_integer ? (*number % 2 == 1 ? kDLInt : kDLUInt)
-                            : *number == 11 || *number == 12 || *number == half ? kDLFloat
-                            : *number == 14 || *number == 15                    ? kDLComplex
-                                                                                : 255;
-  if (code == 255) {  // for example long double, whose numbers have 80 bits
-    return std::nullopt;
+  const std::optional<std::string> letter = find_text(nb::object(numpy_dtype.attr("kind")));
+  const auto bytes = find_integer(nb::object(numpy_dtype.attr("itemsize")));
+  for (const numpy_kind& kind : numpy_kinds) {
+    if (letter == std::string(1, kind.letter) && *bytes <= kind.widest / 8) {
+      return element_type{{kind.code, static_cast<std::uint8_t>(8 * *bytes), 1}};
+    }
   }
-  const auto bytes = *find_integer(nb::object(numpy_dtype.attr("itemsize")));
-  return element_type{{code, static_cast<std::uint8_t>(8 * bytes), 1}};
+  return std::nullopt;  // for example long double, whose numbers have 80 bits
 }
 
 nb::object find_numpy_dtype(element_type element) {
-  const DLDataType dtype = element.dtype;
-  const numpy_kind* kind = find_kind(dtype.code);
-  const bool is_numpys = kind != nullptr && dtype.lanes == 1 && has_width(*kind, dtype.bits);
-  if (!is_numpys && !is_of_ml_dtypes(dtype)) {
-    return {};
+  const nb::str name(dtype_name(element.dtype).c_str());
+  nb::object numpy_dtype = find_as_numpy(name);
+  if (!numpy_dtype.is_valid() && register_ml_dtypes()) {
+    numpy_dtype = find_as_numpy(name);
   }
-  if (!is_numpys) {
-    register_ml_dtypes();
-  }
-  nb::object found = find_as_numpy(nb::str(dtype_name(dtype).c_str()));
   const std::optional<element_type> same =
-      found.is_valid() ? find_element(found) : std::nullopt;
-  const bool fits = same && same_data_type(same->dtype, dtype) &&
-                    (dtype.bits >= 8 || same->storage == element.storage);
-  return fits ? found : nb::object();
+      numpy_dtype.is_valid() ? find_element(numpy_dtype) : std::nullopt;
+  const bool fits = same && same_data_type(same->dtype, element.dtype) &&
+                    (same->dtype.bits >= 8 || same->storage == element.storage);
+  return fits ? numpy_dtype : nb::object();
 }
 
 std::string to_typestr(DLDataType dtype, const char* field) {
@@ -337,17 +285,13 @@ numpy_array make_numpy_array(element_type element, nb::handle shape) {
   static imported empty{"numpy", "empty"};
   const nb::object dtype = find_numpy_dtype(element);
   if (!dtype.is_valid()) {
-    const char* expected = "one that NumPy or ml_dtypes has";
-    std::string remedy = "take the bytes with to_dlpack_tensor(x, dtype=\"uint8\").numpy()";
-    if (is_of_ml_dtypes(element.dtype)) {
-      if (!register_ml_dtypes()) {
-        remedy = "install ml_dtypes, or " + remedy;
-      } else if (element.dtype.bits < 8) {
-        expected = "one whose elements have a byte each";
-      }
-    }
-    detail::refuse(errc::dtype_unsupported, "dtype", expected, dtype_name(element.dtype),
-                   remedy);
+    const bool is_packed = element.dtype.bits < 8 && element.storage == subbyte::packed;
+    const char* const bytes =
+        "take the bytes with to_dlpack_tensor(x, dtype=\"uint8\").numpy()";
+    detail::refuse(
+        errc::dtype_unsupported, "dtype", "one that NumPy or ml_dtypes has",
+        std::string(is_packed ? "packed " : "") + dtype_name(element.dtype),
+        register_ml_dtypes() ? bytes : std::string("install ml_dtypes, or ") + bytes);
   }
   nb::object made = empty.get()(shape, dtype);
   const nb::object data = made.attr("__array_interface__")["data"];

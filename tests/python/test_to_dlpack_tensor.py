@@ -3,7 +3,6 @@
 
 import copy
 import gc
-import operator
 import pickle
 import weakref
 from collections.abc import Callable, Iterable, Sequence, Sized
@@ -198,16 +197,14 @@ def test_extents_and_strides_may_be_lists(memory):
     "call",
     [
         lambda tensor, n: to_dlpack_tensor(tensor, shape=n),
-        lambda tensor, n: to_dlpack_tensor(tensor, shape=map(operator.index, [n])),
+        lambda tensor, n: to_dlpack_tensor(tensor, shape=[n]),
         lambda tensor, n: to_dlpack_tensor(tensor, byte_offset=n),
         lambda tensor, n: from_dlpack(tensor, device=(14, n)),
         lambda tensor, n: from_dlpack(tensor, device=(n, 0)),
         lambda tensor, n: validate(tensor, ndim=n),
-        lambda tensor, n: validate(tensor, usm_types=map(operator.index, [n])),
         lambda tensor, n: root_device(n),
     ],
-    ids=["shape", "an iterator", "byte_offset", "device_id", "device_type", "ndim", "names",
-         "root_device"],
+    ids=["shape", "a list", "byte_offset", "device_id", "device_type", "ndim", "root_device"],
 )  # fmt: skip
 def test_an_error_of_an_integer_is_raised(call, tensor):
     class Index:
@@ -377,7 +374,6 @@ DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
     *((name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name))) for name, code in FLOAT8.items()),
     ((2, 32, 4), (2, 32, 4), "float32x4"),
     ((3, 64, 1), (3, 64, 1), "code3bits64"),
-    ("code3bits64", (3, 64, 1), "code3bits64"),
     ("int4", (0, 4, 1), "int4"),
 ]
 
@@ -552,35 +548,6 @@ def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
         to_dlpack_tensor(TypedArray(unpooled, **changes))
 
 
-def test_an_interrupt_of_a_version_that_is_compared_is_raised(memory):
-    class Version:
-        def __eq__(self, _: object) -> bool:
-            raise KeyboardInterrupt
-
-        __hash__ = None
-
-    with pytest.raises(KeyboardInterrupt):
-        to_dlpack_tensor(TypedArray(memory, version=Version()))
-
-
-class Pair(list):  # type: ignore[type-arg]
-    """A list that lies about itself."""
-
-    def __len__(self) -> int:
-        raise KeyboardInterrupt
-
-    def __getitem__(self, index: Any) -> Any:
-        return 64
-
-
-def test_the_address_may_be_in_a_list(memory):
-    pair = Pair([address_of(memory), False])
-    assert to_dlpack_tensor(TypedArray(memory, data=pair)).data == address_of(memory)
-    for wrong in (pair[:1], Pair([8]), Pair([8, False, 5])):
-        with wrong_argument(ValueError, INTERFACE, "found the data"):
-            to_dlpack_tensor(TypedArray(memory, data=wrong))
-
-
 EMPTIED = """
 import dpctl.memory
 from memory_sources import TypedArray
@@ -606,10 +573,8 @@ except ValueError as error:
 @pytest.mark.parametrize(
     ("field", "value", "method", "answer", "found"),
     [
-        ("version", "Emptying()", "__eq__", "False", "the version an object of type Emptying"),
+        ("version", "Emptying()", "__index__", "2", "the version an object of type Emptying"),
         ("data", "(Emptying(), [0] * 9)", "__index__", "8", "no 'shape'"),
-        ("data", "[Emptying(), [0] * 9]", "__index__", "8", "no 'shape'"),
-        ("shape", "Emptying()", "__iter__", "[].append", "the shape an object of type Emptying"),
         ("shape", "Emptying()", "__index__", "1", "no 'typestr'"),
         ("strides", "(Emptying(), 'a')", "__index__", "1", "the strides an object of type tuple"),
         ("offset", "Emptying()", "__index__", "'no int'", "an object of type Emptying"),
