@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The module usm_dlpack._core, used by the Python package.
-#include "devices.hpp"
-#include "empty.hpp"
-#include "exchange_api.hpp"
-#include "extensions.hpp"
-#include "from_dlpack.hpp"
-#include "library_views.hpp"
-#include "process.hpp"
-#include "tensor.hpp"
-#include "to_dlpack_tensor.hpp"
-#include "validate.hpp"
+#include "module.hpp"
+#include "exchange/to_dlpack_tensor.hpp"
+#include "order/process.hpp"
+#include "tensor/library_views.hpp"
+#include "tensor/tensor.hpp"
 
 #include <usm_dlpack/core/config.hpp>
 

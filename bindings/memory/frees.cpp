@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/frees.hpp"
+#include "order/cuda_streams.hpp"
+#include "order/process.hpp"
+
+#include <usm_dlpack/sycl/queues.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// Work that must end before something is freed; shared by all that a sweep finds for a queue.
+using shared_work = std::shared_ptr<detail::pending_work>;
+
+bool has_ended(const shared_work& work) { return work->has_ended(); }
+
+/// What host tasks left.
+///
+/// A queue gets one barrier at a time: when thousands of barriers wait behind held work, their
+/// ends nest, and overflow the stack of the OpenCL CPU driver (intel-opencl-rt 2026.2).
+class left_by_host_tasks {
+ public:
+  bool is_empty() const noexcept { return is_empty_; }
+
+  void add(pending_free pending) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    arrived_.push_back(std::move(pending));
+    is_empty_ = false;
+  }
+
+  /// Returns what can be freed, and begins to query for what has arrived.
+  std::vector<pending_free> take_finished() {
+    const std::lock_guard<std::mutex> lock(guard_);
+    queried_.erase(std::remove_if(queried_.begin(), queried_.end(),
+                                  [](const query& known) { return has_ended(known.work); }),
+                   queried_.end());
+    query_for_arrived();
+    std::vector<pending_free> finished;
+    for (auto next = waiting_.begin(); next != waiting_.end();) {
+      if (std::all_of(next->work.begin(), next->work.end(), &has_ended)) {
+        finished.push_back(std::move(next->pending));
+        next = waiting_.erase(next);
+      } else {
+        ++next;
+      }
+    }
+    is_empty_ = arrived_.empty() && waiting_.empty();
+    return finished;
+  }
+
+ private:
+  struct query {
+    sycl::queue queue;
+    shared_work work;
+  };
+  struct waiting_free {
+    pending_free pending;
+    std::vector<shared_work> work;
+  };
+
+  /// Leaves for later what has a queue that records a graph, or that was queried before.
+  void query_for_arrived() {
+    std::vector<query> queries;
+    std::vector<pending_free> later;
+    for (pending_free& pending : arrived_) {
+      const auto is_busy = [this](const sycl::queue& queue) {
+        return detail::is_recording(queue) || find(queried_, queue) != nullptr;
+      };
+      if (std::any_of(pending.queues.begin(), pending.queues.end(), is_busy)) {
+        later.push_back(std::move(pending));
+        continue;
+      }
+      std::vector<shared_work> work;
+      for (const sycl::queue& queue : pending.queues) {
+        const query* known = find(queries, queue);
+        if (known == nullptr) {
+          queries.push_back({queue, std::make_shared<detail::pending_work>(queue)});
+          known = &queries.back();
+        }
+        work.push_back(known->work);
+      }
+      waiting_.push_back({std::move(pending), std::move(work)});
+    }
+    arrived_ = std::move(later);
+    queried_.insert(queried_.end(), queries.begin(), queries.end());
+  }
+
+  static const query* find(const std::vector<query>& queries, const sycl::queue& queue) {
+    const auto found = std::find_if(queries.begin(), queries.end(),
+                                    [&](const query& known) { return known.queue == queue; });
+    return found == queries.end() ? nullptr : &*found;
+  }
+
+  std::mutex guard_;
+  std::atomic<bool> is_empty_{true};
+  std::vector<pending_free> arrived_;
+  std::vector<waiting_free> waiting_;
+  std::vector<query> queried_;
+};
+auto& of_host_tasks =
+    *new left_by_host_tasks;  // never destroyed: threads may outlive the statics
+
+/// Whether this thread has the GIL, and no Python code of its own that dropped something.
+bool only_drops() noexcept { return has_gil() && PyEval_GetGlobals() == nullptr; }
+
+}  // namespace
+
+void free_after_work(pending_free pending) noexcept {
+  const interpreter_gate gate;  // the interpreter's end waits for what is freed here
+  try {
+    if (process_is_forked() || interpreter_gate::is_closed()) {
+      new pending_free(std::move(pending));
+    } else if (only_drops()) {
+      of_host_tasks.add(std::move(pending));
+    } else {
+      run_unlocked([&] {
+        const beside_recordings relaxed;  // the garbage collector may drop arrays at any time
+        for (const sycl::queue& queue : pending.queues) {
+          detail::pending_work(queue).wait();
+        }
+        pending.free();
+      });
+    }
+  } catch (...) {
+    new (std::nothrow) pending_free(std::move(pending));
+  }
+}
+
+void free_usm_after_work(std::vector<sycl::queue> queues, void* address,
+                         const sycl::context& context) noexcept {
+  try {
+    free_after_work({std::move(queues), [address, context]() noexcept {
+                       try {
+                         sycl::free(address, context);
+                       } catch (const sycl::exception&) {
+                         // The runtime is shutting down, and frees the memory itself.
+                       }
+                     }});
+  } catch (const std::bad_alloc&) {  // leaks
+  }
+}
+
+void free_finished() noexcept {
+  if (of_host_tasks.is_empty()) {
+    return;
+  }
+  try {
+    const std::vector<pending_free> finished = of_host_tasks.take_finished();
+    if (!finished.empty()) {
+      run_unlocked([&] {
+        const beside_recordings relaxed;
+        for (const pending_free& pending : finished) {
+          pending.free();
+        }
+      });
+    }
+  } catch (...) {  // tried again by the next call
+  }
+}
+
+}  // namespace usm_dlpack::python

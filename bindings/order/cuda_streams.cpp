@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "order/cuda_streams.hpp"
+#include "arguments/arguments.hpp"
+#include "arguments/errors.hpp"
+#include "order/process.hpp"
+
+#include <usm_dlpack/usm_dlpack.hpp>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <mutex>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// The functions of libcuda.so.1 that are used here. Each returns a CUresult, 0 for success.
+/// Source: CUDA driver API.
+struct cuda_driver {
+  int (*get_current)(CUcontext*) = nullptr;
+  int (*set_current)(CUcontext) = nullptr;
+  int (*retain_primary)(CUcontext*, CUdevice) = nullptr;
+  int (*create_stream)(CUstream*, unsigned) = nullptr;
+  int (*create_event)(CUevent*, unsigned) = nullptr;
+  int (*record)(CUevent, CUstream) = nullptr;
+  int (*query)(CUstream) = nullptr;
+  int (*is_capturing)(CUstream, int*) = nullptr;
+  int (*wait)(CUstream, CUevent, unsigned) = nullptr;
+
+  static const cuda_driver& get() {
+    static const cuda_driver found;
+    return found;
+  }
+
+ private:
+  cuda_driver() {
+    find("cuCtxGetCurrent", get_current);
+    find("cuCtxSetCurrent", set_current);
+    find("cuDevicePrimaryCtxRetain", retain_primary);
+    find("cuStreamCreate", create_stream);
+    find("cuEventCreate", create_event);
+    find("cuEventRecord", record);
+    find("cuStreamQuery", query);
+    find("cuStreamIsCapturing", is_capturing);
+    find("cuStreamWaitEvent", wait);
+  }
+
+  template <class Function>
+  static void find(const char* name, Function& function) {
+    if (!detail::find_function("libcuda.so.1", name, function)) {
+      detail::refuse(errc::runtime_error, "stream", "CUDA's function " + std::string(name),
+                     "none in libcuda.so.1", "update the driver");
+    }
+  }
+};
+
+void check_cuda(int result, const char* name) {
+  if (result != 0) {
+    detail::refuse(errc::runtime_error, "stream", "an answer of CUDA's " + std::string(name),
+                   "the error " + std::to_string(result),
+                   "pass a stream of the tensor's GPU that works");
+  }
+}
+
+/// Refuses a stream that records a CUDA graph: what it is ordered with would be recorded too.
+void check_executing(CUstream stream) {
+  int status = 0;
+  check_cuda(cuda_driver::get().is_capturing(stream, &status), "cuStreamIsCapturing");
+  if (status != 0) {
+    detail::refuse(errc::runtime_error, "stream", "a stream that runs its work",
+                   "one that records a CUDA graph", "exchange arrays before the recording");
+  }
+}
+
+/// Sets whether this thread may call functions that break the recording of a CUDA graph, and
+/// `mode` to what held before.
+void exchange_capture_mode(int& mode) noexcept {
+  static int (*const exchange)(int*) = [] {
+    int (*found)(int*) = nullptr;
+    detail::find_function("libcuda.so.1", "cuThreadExchangeStreamCaptureMode", found);
+    return found;
+  }();
+  if (exchange != nullptr) {
+    exchange(&mode);
+  }
+}
+
+/// Makes the primary context of a device current, which SYCL and CUDA's runtime use. The
+/// destructor makes the one of before current again. Recordings of CUDA graphs go on.
+class primary_context {
+ public:
+  explicit primary_context(CUcontext primary) {
+    check_cuda(cuda_driver::get().get_current(&before_), "cuCtxGetCurrent");
+    check_cuda(cuda_driver::get().set_current(primary), "cuCtxSetCurrent");
+  }
+  primary_context(const primary_context&) = delete;
+  primary_context& operator=(const primary_context&) = delete;
+  ~primary_context() { cuda_driver::get().set_current(before_); }
+
+ private:
+  beside_recordings relaxed_;
+  CUcontext before_ = nullptr;
+};
+
+/// The streams and events of this package on a device; never destroyed.
+class cuda_device_streams {
+ public:
+  static cuda_device_streams& on(std::int32_t device_id) {
+    static std::mutex guard;
+    static auto& made = *new std::map<std::int32_t, cuda_device_streams>;
+    const std::lock_guard<std::mutex> lock(guard);
+    return made.try_emplace(device_id, device_id).first->second;
+  }
+
+  explicit cuda_device_streams(std::int32_t device_id) : context_(default_context(device_id)) {
+    const cuda_driver& cuda = cuda_driver::get();
+    check_cuda(cuda.retain_primary(&primary_, cuda_device(device_id).device_id),
+               "cuDevicePrimaryCtxRetain");
+    const primary_context current(primary_);
+    constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
+    for (CUstream& stream : streams_) {
+      check_cuda(cuda.create_stream(&stream, non_blocking), "cuStreamCreate");
+    }
+  }
+
+  /// One of our streams, which are given to producers in turn. One that still waits for the
+  /// work of a producer is passed over, as long as there is another.
+  CUstream take_stream() {
+    const beside_recordings relaxed;
+    const std::lock_guard<std::mutex> lock(guard_);
+    for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
+      next_ = (next_ + 1) % streams_.size();
+      if (is_idle(streams_[next_])) {
+        break;
+      }
+    }
+    return streams_[next_];
+  }
+
+  void order_queue(CUstream producer, sycl::queue consumer) {
+    const primary_context current(primary_);
+    check_executing(producer);
+    const CUevent reached = take_event();
+    check_cuda(cuda_driver::get().record(reached, producer), "cuEventRecord");
+    sycl::event barrier = consumer.ext_oneapi_submit_barrier(
+        {sycl::make_event<sycl::backend::ext_oneapi_cuda>(reached, context_)});
+    const std::lock_guard<std::mutex> lock(guard_);
+    in_use_.emplace_back(reached, std::move(barrier));
+  }
+
+  void order_stream(sycl::queue producer, CUstream consumer) {
+    const primary_context current(primary_);
+    check_executing(consumer);
+    detail::pending_work work(producer);
+    if (work.is_done()) {
+      return;
+    }
+    if (producer.get_context() != context_) {
+      work.wait();
+      return;
+    }
+    const sycl::event done = work.event();
+    // A barrier that waits for a host task has no native event yet, and `get_native` crashes
+    // (DPC++ 2026.2).
+    if (done.get_info<sycl::info::event::reference_count>() == 0) {
+      work.wait();
+      return;
+    }
+    const CUevent native = sycl::get_native<sycl::backend::ext_oneapi_cuda>(done);
+    check_cuda(cuda_driver::get().wait(consumer, native, 0), "cuStreamWaitEvent");
+  }
+
+ private:
+  /// A producer that records a CUDA graph makes our stream a part of it, and a query of such a
+  /// stream breaks the recording.
+  static bool is_idle(CUstream stream) noexcept {
+    int status = 0;
+    return cuda_driver::get().is_capturing(stream, &status) == 0 && status == 0 &&
+           cuda_driver::get().query(stream) == 0;
+  }
+
+  /// An event that no barrier waits for. @pre the primary context is current
+  CUevent take_event() {
+    {
+      const std::lock_guard<std::mutex> lock(guard_);
+      if (!in_use_.empty() && detail::has_ended(in_use_.front().second)) {
+        const CUevent free = in_use_.front().first;
+        in_use_.pop_front();
+        return free;
+      }
+    }
+    CUevent made = nullptr;
+    constexpr unsigned without_timing = 2;  // CU_EVENT_DISABLE_TIMING
+    check_cuda(cuda_driver::get().create_event(&made, without_timing), "cuEventCreate");
+    return made;
+  }
+
+  sycl::context context_;
+  CUcontext primary_ = nullptr;
+  std::array<CUstream, 4> streams_{};
+  std::size_t next_ = 0;
+  std::deque<std::pair<CUevent, sycl::event>> in_use_;  ///< with the barrier that waits for it
+  std::mutex guard_;
+};
+
+}  // namespace
+
+beside_recordings::beside_recordings() noexcept { exchange_capture_mode(mode_); }
+beside_recordings::~beside_recordings() { exchange_capture_mode(mode_); }
+
+consumer_stream read_cuda_stream(nb::handle stream) {
+  if (stream.is_none()) {
+    return {std::nullopt, false, legacy_stream};
+  }
+  constexpr std::int64_t last_number = 2;  // all greater ones are addresses
+  const std::optional<std::int64_t> number = find_integer(stream);
+  if (!number || *number < -1 || (*number > last_number && *number % alignof(void*) != 0)) {
+    refuse_argument(
+        nb::exception_type::value_error, "stream",
+        "None, -1, 0, 1, 2 or the handle of a CUDA stream, as CUDA's consumers pass",
+        text_of(stream), "pass the consumer's CUDA stream");
+  }
+  if (*number == -1) {
+    return {std::nullopt, true};
+  }
+  return {std::nullopt, false,
+          *number == 0 ? legacy_stream : reinterpret_cast<CUstream>(*number)};
+}
+
+CUstream stream_for_producers(std::int32_t device_id) {
+  const without_gil unlocked;
+  return detail::ask_runtime("stream",
+                             [&] { return cuda_device_streams::on(device_id).take_stream(); });
+}
+
+void order_stream_behind(const tensor& producer, CUstream consumer) {
+  const std::int32_t device_id = producer.proof().device_id();
+  std::vector<sycl::queue> queues = producer.queues()->queues();
+  queues.push_back(dpctl_queue(device_id));
+  const without_gil unlocked;
+  detail::ask_runtime("stream", [&] {
+    for (const sycl::queue& queue : queues) {
+      cuda_device_streams::on(device_id).order_stream(queue, consumer);
+    }
+  });
+}
+
+void order_behind_stream(CUstream producer, const sycl::queue& consumer,
+                         std::int32_t device_id) {
+  const without_gil unlocked;
+  detail::ask_runtime(
+      "stream", [&] { cuda_device_streams::on(device_id).order_queue(producer, consumer); });
+}
+
+}  // namespace usm_dlpack::python

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "order/queues.hpp"
+#include "arguments/places.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace usm_dlpack::python {
+namespace {
+
+/// What is kept of a root device.
+struct device_queues {
+  explicit device_queues(std::int32_t device_id)
+      : device(root_device(device_id)),
+        own(default_context(device_id), device,
+            sycl::property_list{sycl::property::queue::in_order()}) {}
+
+  sycl::device device;
+  sycl::queue own;
+  nb::object dpctl_object;  ///< dpctl's queue
+  std::optional<sycl::queue> dpctl;
+  nb::object device_object;
+};
+
+std::mutex devices_guard;
+// Never destroyed: threads may outlive the statics.
+auto& known_devices = *new std::map<std::int32_t, device_queues>;
+
+/// @pre `devices_guard` is locked
+device_queues& queues_of(std::int32_t device_id) {
+  const auto known = known_devices.find(device_id);
+  return known != known_devices.end()
+             ? known->second
+             : known_devices.try_emplace(device_id, device_id).first->second;
+}
+
+constexpr std::size_t most_rows_without_holder = 8;
+
+}  // namespace
+
+sycl::queue& package_queue(std::int32_t device_id) {
+  const std::lock_guard<std::mutex> lock(devices_guard);
+  return queues_of(device_id).own;
+}
+
+const sycl::queue& dpctl_queue(std::int32_t device_id) {
+  {
+    const std::lock_guard<std::mutex> lock(devices_guard);
+    if (const device_queues& kept = queues_of(device_id); kept.dpctl) {
+      return *kept.dpctl;
+    }
+  }
+  const nb::gil_scoped_acquire held;
+  static_cast<void>(dpctl_queue_object(device_id));
+  const std::lock_guard<std::mutex> lock(devices_guard);
+  return *queues_of(device_id).dpctl;
+}
+
+nb::object dpctl_queue_object(std::int32_t device_id) {
+  {
+    const std::lock_guard<std::mutex> lock(devices_guard);
+    if (const device_queues& kept = queues_of(device_id); kept.dpctl) {
+      return kept.dpctl_object;
+    }
+  }
+  static imported cached_queue{"dpctl", "get_device_cached_queue"};
+  const nb::object object = cached_queue.get()(to_dpctl(root_device(device_id)));
+  const sycl::queue& queue = *find_sycl<sycl::queue>(object);
+  const std::lock_guard<std::mutex> lock(devices_guard);
+  device_queues& kept = queues_of(device_id);
+  if (!kept.dpctl) {
+    kept.dpctl_object = object;
+    kept.dpctl = queue;
+  }
+  return kept.dpctl_object;
+}
+
+nb::object dpctl_device_object(std::int32_t device_id, const sycl::device& device) {
+  {
+    const std::lock_guard<std::mutex> lock(devices_guard);
+    const device_queues& kept = queues_of(device_id);
+    if (kept.device == device && kept.device_object.is_valid()) {
+      return kept.device_object;
+    }
+  }
+  nb::object made = to_dpctl(device);  // may let other threads run
+  const std::lock_guard<std::mutex> lock(devices_guard);
+  device_queues& kept = queues_of(device_id);
+  if (kept.device == device) {
+    kept.device_object = made;
+  }
+  return made;
+}
+
+void wait_unlocked(const sycl::queue& queue) {
+  detail::pending_work work(queue);
+  if (!work.is_done()) {
+    run_unlocked([&] { work.wait(); });
+  }
+}
+
+void wait_for(const sycl::queue& queue) {
+  detail::ask_runtime("queue", [&] { wait_unlocked(queue); });
+}
+
+void hand_over(const sycl::queue& producer, const sycl::queue& consumer) {
+  detail::check_executing(producer);
+  detail::check_executing(consumer);
+  if (producer == consumer && consumer.is_in_order()) {
+    return;
+  }
+  detail::ask_runtime("stream", [&] {
+    detail::pending_work work(producer);
+    if (work.is_done()) {
+      return;
+    }
+    run_unlocked([&] {
+      if (producer.get_context() == consumer.get_context()) {
+        detail::order_by_event(work, consumer);
+      } else {
+        work.wait();
+      }
+    });
+  });
+}
+
+queue_holder queue_list::add(const sycl::queue& queue) {
+  auto added = std::make_shared<const sycl::queue>(queue);
+  std::vector<row> alone;
+  {
+    const std::lock_guard<std::mutex> lock(guard_);
+    for (const row& known : rows_) {
+      if (known.queue == queue) {
+        if (queue_holder shared = known.holder.lock()) {
+          return shared;
+        }
+      }
+      if (known.holder.expired()) {
+        alone.push_back(known);
+      }
+    }
+    rows_.push_back({queue, added});
+  }
+  for (std::size_t i = 0; i + most_rows_without_holder < alone.size(); ++i) {
+    if (detail::is_recording(alone[i].queue)) {
+      continue;  // its work has not begun
+    }
+    if (detail::is_recording(queue)) {  // no event can order it behind another one
+      wait_for(alone[i].queue);
+    } else {
+      hand_over(alone[i].queue, queue);
+    }
+    forget(alone[i]);
+  }
+  return added;
+}
+
+std::vector<queue_list::row> queue_list::rows_now() const {
+  const std::lock_guard<std::mutex> lock(guard_);
+  return rows_;
+}
+
+void queue_list::forget(const row& finished) {
+  const auto is_the_same = [&](const row& known) {
+    return !known.holder.owner_before(finished.holder) &&
+           !finished.holder.owner_before(known.holder);
+  };
+  const std::lock_guard<std::mutex> lock(guard_);
+  rows_.erase(std::remove_if(rows_.begin(), rows_.end(), is_the_same), rows_.end());
+}
+
+std::vector<sycl::queue> queue_list::queues() const {
+  std::vector<sycl::queue> queues;
+  for (const row& known : rows_now()) {
+    queues.push_back(known.queue);
+  }
+  return queues;
+}
+
+void queue_list::hand_over_to(const sycl::queue& consumer) {
+  const std::vector<row> rows = rows_now();
+  detail::check_executing(consumer);
+  for (const row& known : rows) {
+    detail::check_executing(known.queue);
+  }
+  for (const row& known : rows) {
+    hand_over(known.queue, consumer);
+  }
+}
+
+void queue_list::wait(const std::optional<sycl::queue>& but, bool skip_recording) {
+  for (const row& known : rows_now()) {
+    const bool is_alone = known.holder.expired();  // before the wait
+    if (but == known.queue || (skip_recording && detail::is_recording(known.queue))) {
+      continue;
+    }
+    wait_for(known.queue);
+    if (is_alone) {
+      forget(known);
+    }
+  }
+}
+
+}  // namespace usm_dlpack::python
