@@ -29,14 +29,14 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 }  // namespace
 
-NB_MODULE(_core, made) {
+NB_MODULE(_core, core) {
   static PyObject* first = nullptr;  // kept for the life of the process
   if (first != nullptr) {            // imported again after `del sys.modules[...]`
-    made.attr("__dict__").attr("update")(nb::handle(first).attr("__dict__"));
+    core.attr("__dict__").attr("update")(nb::handle(first).attr("__dict__"));
     return;
   }
-  first = made.inc_ref().ptr();
-  guarded_module module(made);
+  first = core.inc_ref().ptr();
+  guarded_module module(core);
   register_process();
   // A daemon thread, or a cycle through a capsule, may hold a tensor until the process ends.
   // This is not the user's fault, so nanobind's warnings are off. The tests turn them on.

@@ -20,7 +20,7 @@ void register_tensor(guarded_module& module);
 void register_to_dlpack_tensor(guarded_module& module);
 void register_validate(guarded_module& module);
 
-void add_copy_from(tensor_class& made);
-void add_dlpack_method(tensor_class& made);
+void add_copy_from(tensor_class& tensor_type);
+void add_dlpack_method(tensor_class& tensor_type);
 
 }  // namespace usm_dlpack::python

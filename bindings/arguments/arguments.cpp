@@ -9,11 +9,12 @@
 namespace usm_dlpack::python {
 
 nb::handle imported::get() const {
-  PyObject* known = found_;
-  if (known == nullptr) {
-    found_ = known = nb::object(nb::module_::import_(module_).attr(name_)).release().ptr();
+  PyObject* attribute = attribute_;
+  if (attribute == nullptr) {
+    attribute_ = attribute =
+        nb::object(nb::module_::import_(module_).attr(name_)).release().ptr();
   }
-  return known;
+  return attribute;
 }
 
 bool is_instance(nb::handle object, nb::handle type) noexcept {
@@ -119,10 +120,10 @@ nb::object find_items(nb::handle values) {
 }
 
 [[noreturn]] void refuse_name(nb::exception_type kind, const char* field, nb::handle value,
-                              std::initializer_list<const char*> known) {
+                              std::initializer_list<const char*> names) {
   std::string expected = "None";
-  for (const char* const* name = known.begin(); name != known.end(); ++name) {
-    expected += name + 1 == known.end() ? " or \"" : ", \"";
+  for (const char* const* name = names.begin(); name != names.end(); ++name) {
+    expected += name + 1 == names.end() ? " or \"" : ", \"";
     expected += std::string(*name) + "\"";
   }
   refuse_argument(kind, field, expected, text_of(value), "pass one of these");
@@ -181,19 +182,19 @@ std::vector<nb::object> read_names(const char* field, nb::handle values) {
 }
 
 std::optional<std::size_t> read_choice(const char* field, nb::handle value,
-                                       std::initializer_list<const char*> known) {
+                                       std::initializer_list<const char*> names) {
   if (value.is_none()) {
     return std::nullopt;
   }
   if (PyUnicode_Check(value.ptr()) == 0) {
-    refuse_name(nb::exception_type::type_error, field, value, known);
+    refuse_name(nb::exception_type::type_error, field, value, names);
   }
-  for (const char* const* name = known.begin(); name != known.end(); ++name) {
+  for (const char* const* name = names.begin(); name != names.end(); ++name) {
     if (PyUnicode_CompareWithASCIIString(value.ptr(), *name) == 0) {
-      return static_cast<std::size_t>(name - known.begin());
+      return static_cast<std::size_t>(name - names.begin());
     }
   }
-  refuse_name(nb::exception_type::value_error, field, value, known);
+  refuse_name(nb::exception_type::value_error, field, value, names);
 }
 
 std::optional<bool> find_truth(nb::handle value) {

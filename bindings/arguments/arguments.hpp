@@ -27,7 +27,7 @@ class imported {
  private:
   const char* module_;
   const char* name_;
-  mutable std::atomic<PyObject*> found_{nullptr};
+  mutable std::atomic<PyObject*> attribute_{nullptr};
 };
 
 /// Whether an object's type is a class or derives from it. Does not look at `__class__`, which
@@ -67,10 +67,10 @@ std::vector<std::int64_t> read_integers(const char* field, nb::handle values,
 /// Reads a str or a collection of str. @throws nb::type_error for anything else
 std::vector<nb::object> read_names(const char* field, nb::handle values);
 
-/// Reads one of the known names. @return its index; nothing for None
+/// Reads one of some names. @return its index; nothing for None
 /// @throws nb::type_error for an object that is no str, nb::value_error for another name
 std::optional<std::size_t> read_choice(const char* field, nb::handle value,
-                                       std::initializer_list<const char*> known);
+                                       std::initializer_list<const char*> names);
 
 /// Reads a bool of Python or NumPy. @return nothing for anything else
 std::optional<bool> find_truth(nb::handle value);

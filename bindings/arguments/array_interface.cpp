@@ -94,11 +94,11 @@ const field_names& fields_named() {
 /// A field of an array interface, or an invalid object. The field is kept alive, because a
 /// value that is read may remove others.
 nb::object find_field(const nb::dict& fields, nb::handle name) {
-  PyObject* found = PyDict_GetItemWithError(fields.ptr(), name.ptr());
-  if (found == nullptr && PyErr_Occurred() != nullptr) {
+  PyObject* field = PyDict_GetItemWithError(fields.ptr(), name.ptr());
+  if (field == nullptr && PyErr_Occurred() != nullptr) {
     throw nb::python_error();
   }
-  return nb::borrow(found);
+  return nb::borrow(field);
 }
 
 nb::object read_field(const nb::dict& fields, nb::handle name) {

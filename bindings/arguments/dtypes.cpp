@@ -201,24 +201,25 @@ std::string dtype_name(DLDataType dtype) {
 element_type read_dtype(nb::handle dtype) {
   const char* const remedy = "pass for example numpy.float32 or 'bfloat16'";
   const std::optional<std::string> text = find_text(dtype);
-  const std::optional<DLDataType> given = text ? find_named(*text) : find_parts(dtype);
-  if (given && !detail::dtype_is_known(*given)) {
+  const std::optional<DLDataType> named = text ? find_named(*text) : find_parts(dtype);
+  if (named && !detail::dtype_is_known(*named)) {
     detail::refuse(errc::dtype_unsupported, "dtype", "a dtype of DLPack 1.3",
-                   to_string(*given), remedy);
+                   to_string(*named), remedy);
   }
-  if (given) {
-    return {*given};
+  if (named) {
+    return {*named};
   }
   // NumPy reads None as float64.
-  const nb::object found = dtype.is_none() ? nb::object() : find_as_numpy(dtype);
-  if (!found.is_valid()) {
+  const nb::object numpy_dtype = dtype.is_none() ? nb::object() : find_as_numpy(dtype);
+  if (!numpy_dtype.is_valid()) {
     refuse_argument(nb::exception_type::type_error, "dtype",
                     "one of NumPy's or DLPack's dtypes", text_of(dtype), remedy);
   }
-  const std::optional<element_type> element = find_element(found);
+  const std::optional<element_type> element = find_element(numpy_dtype);
   if (!element) {
     refuse_argument(nb::exception_type::type_error, "dtype",
-                    "a bool or a number in native byte order", text_of_dtype(found), remedy);
+                    "a bool or a number in native byte order", text_of_dtype(numpy_dtype),
+                    remedy);
   }
   return {element->dtype, text ? subbyte::packed : element->storage};
 }
@@ -227,8 +228,8 @@ std::optional<element_type> find_typestr_element(nb::handle typestr) {
   if (PyUnicode_Check(typestr.ptr()) == 0) {  // NumPy reads None as float64
     return std::nullopt;
   }
-  const nb::object found = find_as_numpy(typestr);
-  return found.is_valid() ? find_element(found) : std::nullopt;
+  const nb::object numpy_dtype = find_as_numpy(typestr);
+  return numpy_dtype.is_valid() ? find_element(numpy_dtype) : std::nullopt;
 }
 
 std::optional<element_type> find_element(nb::handle numpy_dtype) {
@@ -293,9 +294,9 @@ numpy_array make_numpy_array(element_type element, nb::handle shape) {
         std::string(is_packed ? "packed " : "") + dtype_name(element.dtype),
         register_ml_dtypes() ? bytes : std::string("install ml_dtypes, or ") + bytes);
   }
-  nb::object made = empty.get()(shape, dtype);
-  const nb::object data = made.attr("__array_interface__")["data"];
-  return {made, PyLong_AsVoidPtr(nb::object(data[0]).ptr())};
+  nb::object array = empty.get()(shape, dtype);
+  const nb::object data = array.attr("__array_interface__")["data"];
+  return {array, PyLong_AsVoidPtr(nb::object(data[0]).ptr())};
 }
 
 exportable make_exportable(nb::handle x, const char* field) {

@@ -90,9 +90,9 @@ void set_conversion_error(const char* code, const char* field, const char* expec
     // outside this module.
     const std::string_view whole(remedy);
     const std::string_view of_callers = whole.substr(0, whole.find(", or in C++ "));
-    const nb::object made = nb::handle(raised)(code, field, expected, found,
-                                               nb::str(of_callers.data(), of_callers.size()));
-    PyErr_SetObject(raised, made.ptr());
+    const nb::object error = nb::handle(raised)(code, field, expected, found,
+                                                nb::str(of_callers.data(), of_callers.size()));
+    PyErr_SetObject(raised, error.ptr());
   } catch (nb::python_error& failed) {
     failed.restore();
   } catch (...) {
@@ -129,19 +129,19 @@ void refuse_argument(nb::exception_type kind, const std::string& field,
   throw nb::builtin_exception(kind, sentence.c_str());
 }
 
-nb::object checked(PyObject* made) {
-  if (made == nullptr) {
+nb::object checked(PyObject* reference) {
+  if (reference == nullptr) {
     throw nb::python_error();
   }
-  return nb::steal(made);
+  return nb::steal(reference);
 }
 
-nb::object checked_unless(PyObject* ignored, PyObject* made) {
-  if (made == nullptr && PyErr_ExceptionMatches(ignored) != 0) {
+nb::object checked_unless(PyObject* ignored, PyObject* reference) {
+  if (reference == nullptr && PyErr_ExceptionMatches(ignored) != 0) {
     PyErr_Clear();
     return {};
   }
-  return checked(made);
+  return checked(reference);
 }
 
 nb::object find_attribute(nb::handle object, const char* name, PyObject* ignored) {

@@ -59,10 +59,10 @@ inline detail::python_object keep(nb::object object) noexcept {
 }
 
 /// Takes a new reference. @throws nb::python_error if it is null: the error that is set
-nb::object checked(PyObject* made);
+nb::object checked(PyObject* reference);
 /// Takes a new reference. If it is null and the error that is set is of the kind `ignored`,
 /// clears the error and returns an invalid object.
-nb::object checked_unless(PyObject* ignored, PyObject* made);
+nb::object checked_unless(PyObject* ignored, PyObject* reference);
 
 /// An attribute, or an invalid object if it raises `ignored`.
 /// @throws nb::python_error any other error

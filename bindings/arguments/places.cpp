@@ -22,7 +22,7 @@ const place_attributes& attributes() {
 
 /// A borrowed SYCL object, or null, and the Python object that holds it.
 template <class Object>
-struct held {
+struct borrowed {
   const Object* object = nullptr;
   nb::object holder;
 
@@ -32,17 +32,17 @@ struct held {
 /// The SYCL object in an object of dpctl, in a capsule, or in the capsule that an object's
 /// `_get_capsule()` returns.
 template <class Object>
-held<Object> find_held(nb::handle object) {
-  if (const auto* found = find_sycl<Object>(object)) {
-    return {found, nb::borrow(object)};
+borrowed<Object> find_borrowed(nb::handle object) {
+  if (const auto* sycl_object = find_sycl<Object>(object)) {
+    return {sycl_object, nb::borrow(object)};
   }
   const nb::object method = find_attribute(object, "_get_capsule", PyExc_AttributeError);
   if (!method.is_valid()) {
     return {};
   }
   nb::object capsule = method();
-  const auto* found = find_sycl<Object>(capsule);
-  return {found, std::move(capsule)};
+  const auto* sycl_object = find_sycl<Object>(capsule);
+  return {sycl_object, std::move(capsule)};
 }
 
 bool is_integer(nb::handle object) {
@@ -52,7 +52,7 @@ bool is_integer(nb::handle object) {
 /// The queue at an address. The caller guarantees the address, as in DLPack. Nothing is at
 /// addresses that are not aligned, nor at 0, 1 and 2, which other libraries use as numbers of
 /// streams.
-held<sycl::queue> queue_at(nb::handle address) {
+borrowed<sycl::queue> queue_at(nb::handle address) {
   constexpr std::uintptr_t last_stream_number = 2;
   const auto value = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address.ptr()));
   const bool is_beyond = PyErr_Occurred() != nullptr;
@@ -63,27 +63,27 @@ held<sycl::queue> queue_at(nb::handle address) {
   return {reinterpret_cast<const sycl::queue*>(value), nb::borrow(address)};
 }
 
-held<sycl::queue> find_attribute_queue(nb::handle object) {
-  const nb::object found = find_attribute(object, attributes().queue);
-  if (!found.is_valid() || found.is_none()) {
+borrowed<sycl::queue> find_attribute_queue(nb::handle object) {
+  const nb::object attribute = find_attribute(object, attributes().queue);
+  if (!attribute.is_valid() || attribute.is_none()) {
     return {};
   }
-  held<sycl::queue> queue =
-      is_integer(found) ? queue_at(found) : find_held<sycl::queue>(found);
+  borrowed<sycl::queue> queue =
+      is_integer(attribute) ? queue_at(attribute) : find_borrowed<sycl::queue>(attribute);
   if (!queue) {
     refuse_argument(nb::exception_type::value_error, "sycl_queue",
                     "None, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with "
                     "_get_capsule(), or the address of a sycl::queue",
-                    text_of(found), "correct the attribute of the object's class");
+                    text_of(attribute), "correct the attribute of the object's class");
   }
   return queue;
 }
 
-held<sycl::queue> find_queue(nb::handle object) {
+borrowed<sycl::queue> find_queue(nb::handle object) {
   if (has_tensor_type(object)) {
     static_cast<void>(ready_tensor(object));  // refuses one without content
   }
-  held<sycl::queue> queue = find_held<sycl::queue>(object);
+  borrowed<sycl::queue> queue = find_borrowed<sycl::queue>(object);
   return queue ? queue : find_attribute_queue(object);
 }
 
@@ -129,15 +129,15 @@ DLDevice read_tuple(nb::handle pair) {
 }
 
 /// The id of a root device as DLPack names it.
-std::int32_t read_dlpack_device(const DLDevice& named, nb::handle found) {
+std::int32_t read_dlpack_device(const DLDevice& named, nb::handle object) {
   if (named.device_type == kDLOneAPI) {
     return named.device_id;
   }
   const std::string text =
-      type_has(found, attributes().dlpack_device)
-          ? text_of_type(found) + " on " +
+      type_has(object, attributes().dlpack_device)
+          ? text_of_type(object) + " on " +
                 detail::device_type_name(static_cast<std::int32_t>(named.device_type))
-          : text_of(found);
+          : text_of(object);
   if (named.device_type == kDLCPU) {
     detail::refuse(errc::request_unsupported, "device",
                    "a root device as (14, device_id), since USM is memory of one", text,
@@ -188,7 +188,7 @@ std::optional<std::int32_t> find_attribute_device(nb::handle object) {
 
 /// The queue as a producer's `stream`. A capsule is not passed on: it is the caller's, and
 /// dpctl would mark it as used.
-nb::object stream_of(const held<sycl::queue>& queue) {
+nb::object stream_of(const borrowed<sycl::queue>& queue) {
   const bool is_dpctl =
       !is_integer(queue.holder) && PyCapsule_CheckExact(queue.holder.ptr()) == 0;
   return is_dpctl ? queue.holder : to_dpctl(*queue.object);
@@ -201,7 +201,7 @@ place read_place(nb::handle device) {
     return {*id, {}, {}};
   }
   if (PyType_Check(device.ptr()) == 0) {  // a class has only its instances' attributes
-    if (const held<sycl::queue> queue = find_queue(device)) {
+    if (const borrowed<sycl::queue> queue = find_queue(device)) {
       return {device_id(queue.object->get_device()), *queue.object, stream_of(queue)};
     }
     if (const std::optional<std::int32_t> id = find_attribute_device(device)) {
@@ -219,14 +219,14 @@ place read_place(nb::handle device) {
 
 sycl::queue read_queue(nb::handle object, const char* field, const char* other_values,
                        nb::exception_type refusal) {
-  held<sycl::queue> found;
+  borrowed<sycl::queue> queue;
   if (is_integer(object)) {
-    found = queue_at(object);
+    queue = queue_at(object);
   } else if (PyType_Check(object.ptr()) == 0) {
-    found = find_queue(object);
+    queue = find_queue(object);
   }
-  if (found) {
-    return *found.object;
+  if (queue) {
+    return *queue.object;
   }
   refuse_argument(refusal, field,
                   std::string(other_values) +
@@ -235,8 +235,8 @@ sycl::queue read_queue(nb::handle object, const char* field, const char* other_v
 }
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
-  const held<sycl::queue> found = find_attribute_queue(producer);
-  return found ? std::optional(*found.object) : std::nullopt;
+  const borrowed<sycl::queue> queue = find_attribute_queue(producer);
+  return queue ? std::optional(*queue.object) : std::nullopt;
 }
 
 std::optional<DLDevice> reported_device(nb::handle array) {
@@ -256,7 +256,7 @@ std::optional<DLDevice> reported_device(nb::handle array) {
 }
 
 memory_place read_syclobj(nb::handle syclobj) {
-  if (const auto queue = find_held<sycl::queue>(syclobj)) {
+  if (const auto queue = find_borrowed<sycl::queue>(syclobj)) {
     return {queue.object->get_context(), *queue.object};
   }
   if (PyUnicode_Check(syclobj.ptr()) != 0) {
@@ -264,7 +264,7 @@ memory_place read_syclobj(nb::handle syclobj) {
         read_filter("syclobj", syclobj, "correct the object that offers it");
     return {default_context(id), std::nullopt};
   }
-  if (const auto context = find_held<sycl::context>(syclobj)) {
+  if (const auto context = find_borrowed<sycl::context>(syclobj)) {
     return {*context.object, std::nullopt};
   }
   refuse_argument(nb::exception_type::type_error, "syclobj",

@@ -27,8 +27,8 @@ using detail::package_interface;
 
 /// Whether an object, or its type, has an attribute of an array. A class has its instances'.
 bool has(nb::handle object, const char* name) {
-  const nb::object found = find_attribute(object, name, PyExc_Exception);
-  return found.is_valid() && !found.is_none() && PyType_Check(object.ptr()) == 0;
+  const nb::object attribute = find_attribute(object, name, PyExc_Exception);
+  return attribute.is_valid() && !attribute.is_none() && PyType_Check(object.ptr()) == 0;
 }
 
 // --- Owners of arrays: a DLPackTensor, or a capsule of an argument
@@ -75,12 +75,12 @@ imported_array lend(nb::object owner, const proved_tensor& array, const sycl::qu
 }
 
 imported_array lend_argument(proved_tensor proved) {
-  auto made = std::make_unique<argument>(argument{std::move(proved), nullptr});
-  const proved_tensor& array = made->tensor;
-  made->queue = array.queue ? &*array.queue : &package_queue(array.proof.device_id());
-  const sycl::queue& queue = *made->queue;
-  nb::object owner = checked(PyCapsule_New(made.get(), argument_name, &destroy_argument));
-  made.release();
+  auto read = std::make_unique<argument>(argument{std::move(proved), nullptr});
+  const proved_tensor& array = read->tensor;
+  read->queue = array.queue ? &*array.queue : &package_queue(array.proof.device_id());
+  const sycl::queue& queue = *read->queue;
+  nb::object owner = checked(PyCapsule_New(read.get(), argument_name, &destroy_argument));
+  read.release();
   return lend(std::move(owner), array, queue);
 }
 
@@ -152,7 +152,7 @@ import_status import_array(PyObject* object, imported_array* out) noexcept {
 
 PyObject* make_known_tensor(DLManagedTensorVersioned* managed, PyObject* owner,
                             const sycl::queue* queue, std::int32_t kind) noexcept {
-  PyObject* made = nullptr;
+  PyObject* object = nullptr;
   guarded([&] {
     managed_tensor owned(managed);
     const inside_module inside;
@@ -166,9 +166,9 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed, PyObject* owner,
     }
     const bool has_list = owner != nullptr && is_tensor(owner);
     auto list = has_list ? nb::inst_ptr<tensor>(owner)->queues() : nullptr;
-    made = make_tensor(std::move(proved), std::move(list)).release().ptr();
+    object = make_tensor(std::move(proved), std::move(list)).release().ptr();
   });
-  return made;
+  return object;
 }
 
 // --- Waits

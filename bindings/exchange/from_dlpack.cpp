@@ -56,9 +56,9 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
   nb::object copy;
   try {
     wait_for_foreign(source, list_behind(content));
-    tensor_copy made = copy_to_usm(source, id, kind, wanted.c_order);
+    tensor_copy copied = copy_to_usm(source, id, kind, wanted.c_order);
     copy = make_tensor(
-        prove(to_managed_tensor(made.described, std::move(made.memory), made.flags),
+        prove(to_managed_tensor(copied.described, std::move(copied.memory), copied.flags),
               std::move(queue)));
   } catch (...) {
     mark_capsule(capsule, content, capsule_state::fresh);
@@ -104,7 +104,7 @@ bool is_in_other_order(const proved_tensor& proved, const destination& wanted) {
 nb::object import_offered(const offered_capsule& offered, const destination& wanted) {
   // This is allocated before the capsule is read, because the garbage collector may run code
   // here that takes the capsule.
-  nb::object made = nb::inst_alloc(nb::type<tensor>());
+  nb::object imported_tensor = nb::inst_alloc(nb::type<tensor>());
   // Without a GIL, another thread could take the capsule between the proof and the release.
   const nb::ft_object_guard alone(offered.capsule);
   const capsule_content content = read_capsule(offered.capsule);
@@ -153,22 +153,23 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   }
   own_memory(proved, content.described().device,
              [&] { return take_capsule(offered.capsule, content); });
-  new (nb::inst_ptr<tensor>(made)) tensor(std::move(proved), nullptr, offered.queue);
-  nb::inst_mark_ready(made);
+  new (nb::inst_ptr<tensor>(imported_tensor))
+      tensor(std::move(proved), nullptr, offered.queue);
+  nb::inst_mark_ready(imported_tensor);
   free_finished();
-  return made;
+  return imported_tensor;
 }
 
 nb::object import_array(nb::handle x, const destination& wanted) {
   if (PyCapsule_CheckExact(x.ptr()) != 0) {
     return import_offered(offer_capsule(x, wanted.request), wanted);
   }
-  nb::object made;
+  nb::object imported_tensor;
   const bool through_host = wanted.device_id && wanted.request.copy != false;
   read_producer(x, wanted.request, through_host, [&](const offered_capsule& offered) {
-    made = import_offered(offered, wanted);
+    imported_tensor = import_offered(offered, wanted);
   });
-  return made;
+  return imported_tensor;
 }
 
 /// Makes a new tensor of the memory of our own tensor, and proves it again. Uses no capsule,

@@ -60,13 +60,13 @@ using keyword_list = std::initializer_list<std::pair<nb::handle, nb::handle>>;
 /// Calls `__dlpack__` with the keywords that have a value.
 /// @return an invalid object, with the Python error set, if it raises
 nb::object call_dlpack(nb::handle method, keyword_list keywords) {
-  nb::dict given;
+  nb::dict arguments;
   for (const auto& [name, value] : keywords) {
     if (value.is_valid()) {
-      given[name] = value;
+      arguments[name] = value;
     }
   }
-  return nb::steal(PyObject_Call(method.ptr(), nb::tuple().ptr(), given.ptr()));
+  return nb::steal(PyObject_Call(method.ptr(), nb::tuple().ptr(), arguments.ptr()));
 }
 
 /// A fresh capsule, and whether its producer took a stream.
@@ -181,29 +181,30 @@ offered_capsule ask_cuda(nb::handle method, const import_request& request, DLDev
   if (device.device_type != kDLCUDAHost) {
     stream = checked(PyLong_FromVoidPtr(ours));
   }
-  exported_capsule made = ask_by_dlpack(method, stream, request.copy);
-  return ordered_for(request, std::move(made.capsule), made.took_stream ? ours : legacy_stream,
-                     id);
+  exported_capsule exported = ask_by_dlpack(method, stream, request.copy);
+  return ordered_for(request, std::move(exported.capsule),
+                     exported.took_stream ? ours : legacy_stream, id);
 }
 
 managed_tensor exchange(nb::handle x, const DLPackExchangeAPI& api) {
-  DLManagedTensorVersioned* made = nullptr;
-  if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &made) != 0 || made == nullptr) {
+  DLManagedTensorVersioned* managed = nullptr;
+  if (api.managed_tensor_from_py_object_no_sync(x.ptr(), &managed) != 0 ||
+      managed == nullptr) {
     refuse_exchange("a managed tensor");
   }
-  return managed_tensor(made);
+  return managed_tensor(managed);
 }
 
-DLDevice device_of(const DLManagedTensorVersioned& made) {
-  return made.version.major == DLPACK_MAJOR_VERSION ? made.dl_tensor.device : DLDevice{};
+DLDevice device_of(const DLManagedTensorVersioned& managed) {
+  return managed.version.major == DLPACK_MAJOR_VERSION ? managed.dl_tensor.device : DLDevice{};
 }
 
 /// Exports by the C exchange API, which also gives the queue that the producer works on.
 offered_capsule call_exchange_api(nb::handle x, const DLPackExchangeAPI& api,
                                   const import_request& request) {
-  managed_tensor made = exchange(x, api);
-  const DLDevice device = device_of(*made);
-  offered_capsule offered{make_capsule(std::move(made)), {}};
+  managed_tensor managed = exchange(x, api);
+  const DLDevice device = device_of(*managed);
+  offered_capsule offered{make_capsule(std::move(managed)), {}};
   const std::int32_t cuda_id =
       detail::is_cuda(device.device_type) ? detail::find_cuda_device(device.device_id) : -1;
   if (cuda_id < 0 && device.device_type != kDLOneAPI) {
@@ -317,13 +318,13 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
     return {ask_by_dlpack(method, stream_of_dpctl(device->device_id), request.copy).capsule,
             {}};
   }
-  exported_capsule made =
+  exported_capsule exported =
       ask_by_dlpack(method, on_host ? nb::object() : request.stream, request.copy);
-  if (request.queue && names_no_queue(made.capsule)) {
+  if (request.queue && names_no_queue(exported.capsule)) {
     ordered_for(request, {});
   }
   // A producer that took a stream is trusted to have ordered its other work before that queue.
-  return {std::move(made.capsule), made.took_stream ? request.queue : std::nullopt};
+  return {std::move(exported.capsule), exported.took_stream ? request.queue : std::nullopt};
 }
 
 /// Whether DLPack's ids mean a context.

@@ -16,16 +16,16 @@ namespace {
 /// The values of an enumeration with the given names.
 /// @throws nb::value_error for an unknown name
 template <class Enum>
-accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> known,
+accepted<Enum> to_accepted(const char* field, std::initializer_list<Enum> values,
                            const std::vector<nb::object>& names) {
   accepted<Enum> chosen(std::initializer_list<Enum>{});
   for (const nb::object& name : names) {
-    const auto* match = std::find_if(known.begin(), known.end(), [&](Enum value) {
+    const auto* match = std::find_if(values.begin(), values.end(), [&](Enum value) {
       return PyUnicode_CompareWithASCIIString(name.ptr(), to_string(value)) == 0;
     });
-    if (match == known.end()) {
+    if (match == values.end()) {
       refuse_argument(nb::exception_type::value_error, field,
-                      detail::names_of(accepted<Enum>(), known), text_of(name),
+                      detail::names_of(accepted<Enum>(), values), text_of(name),
                       "correct the name");
     }
     chosen.insert(*match);
@@ -94,21 +94,21 @@ allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle 
   const offered_capsule offered =
       is_capsule ? offered_capsule{nb::borrow(x), {}} : ask_producer(x, {});
   const nb::ft_object_guard alone(offered.capsule);
-  const allocation_object found =
+  const allocation_object allocation =
       validate_content(read_capsule(offered.capsule), wanted, padded);
   if (offered.queue) {
-    detail::check_context(found.proof(), *offered.queue);
+    detail::check_context(allocation.proof(), *offered.queue);
   }
-  return found;
+  return allocation;
 }
 
 void register_allocation(guarded_module& module) {
   using self = allocation_object;
-  guarded_class<self> made(
+  guarded_class<self> allocation_class(
       module, "UsmAllocation", nb::is_final(),
       nb::sig("@typing.final\nclass UsmAllocation(object)"),
       "What `validate` proved of a tensor's memory. Keeps nothing alive.");
-  add_memory_properties(made)
+  add_memory_properties(allocation_class)
       .def_prop_ro(
           "device_id", [](const self& a) { return a.proof().device_id(); },
           "DLPack's id of the root device.")

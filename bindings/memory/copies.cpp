@@ -89,15 +89,17 @@ struct strided_bytes {
 strided_bytes join_dimensions(strided_bytes all) {
   strided_bytes joined{{}, all.item};
   for (const auto& next : all.dimensions) {
-    auto& made = joined.dimensions;
+    auto& dimensions = joined.dimensions;
     if (next.extent == 1) {
       continue;
     }
-    if (!made.empty() && made.back().from_stride == next.extent * next.from_stride &&
-        made.back().to_stride == next.extent * next.to_stride) {
-      made.back() = {made.back().extent * next.extent, next.from_stride, next.to_stride};
+    if (!dimensions.empty() &&
+        dimensions.back().from_stride == next.extent * next.from_stride &&
+        dimensions.back().to_stride == next.extent * next.to_stride) {
+      dimensions.back() = {dimensions.back().extent * next.extent, next.from_stride,
+                           next.to_stride};
     } else {
-      made.push_back(next);
+      dimensions.push_back(next);
     }
   }
   if (!joined.dimensions.empty()) {
@@ -210,18 +212,18 @@ std::int64_t place_of_first(const proved_tensor& tensor) {
 strided_bytes elements_of(const proved_tensor& shaped, const proved_tensor* from,
                           const proved_tensor* to) {
   const std::int64_t item = bits_of_element(shaped) / 8;
-  strided_bytes made{{}, item};
+  strided_bytes elements{{}, item};
   std::int64_t compact = item;
   for (std::size_t r = shaped.ndim(); r-- > 0;) {
     const std::int64_t extent = shaped.described.shape[r];
     const auto stride = [&](const proved_tensor* tensor) {
       return tensor == nullptr || extent == 1 ? compact : tensor->described.strides[r] * item;
     };
-    made.dimensions.push_back({extent, stride(from), stride(to)});
+    elements.dimensions.push_back({extent, stride(from), stride(to)});
     compact *= extent;
   }
-  std::reverse(made.dimensions.begin(), made.dimensions.end());
-  return made;
+  std::reverse(elements.dimensions.begin(), elements.dimensions.end());
+  return elements;
 }
 
 /// Copies the source's bytes, gaps included, to the host. @pre the GIL is not held
@@ -335,13 +337,13 @@ bool share_bytes(const tensor_structure& one, const tensor_structure& other) {
 tensor_copy describe_copy(const proved_tensor& source, copy_memory memory, DLDevice device,
                           bool compact) {
   const std::uint64_t flags = (source.flags & flag::is_subbyte_type_padded) | flag::is_copied;
-  tensor_copy made{source.described, flags, std::move(memory)};
-  made.described.data = made.memory.get();
-  made.described.device = device;
+  tensor_copy copied{source.described, flags, std::move(memory)};
+  copied.described.data = copied.memory.get();
+  copied.described.device = device;
   if (compact) {
-    made.described.strides = nullptr;
+    copied.described.strides = nullptr;
   }
-  return made;
+  return copied;
 }
 
 /// Whether a root device is known to reach the memory of another one.
@@ -378,7 +380,7 @@ void queue_wait::operator()(detail::tensor_owner* owner) noexcept {
   }
   try {
     free_after_work({queues->queues(), [owner]() noexcept {
-                       const nb::gil_scoped_acquire held;
+                       const nb::gil_scoped_acquire gil;
                        delete owner;
                      }});
   } catch (const std::bad_alloc&) {  // leaks

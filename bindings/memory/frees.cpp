@@ -38,7 +38,7 @@ class left_by_host_tasks {
   std::vector<pending_free> take_finished() {
     const std::lock_guard<std::mutex> lock(guard_);
     queried_.erase(std::remove_if(queried_.begin(), queried_.end(),
-                                  [](const query& known) { return has_ended(known.work); }),
+                                  [](const query& entry) { return has_ended(entry.work); }),
                    queried_.end());
     query_for_arrived();
     std::vector<pending_free> finished;
@@ -78,12 +78,12 @@ class left_by_host_tasks {
       }
       std::vector<shared_work> work;
       for (const sycl::queue& queue : pending.queues) {
-        const query* known = find(queries, queue);
-        if (known == nullptr) {
+        const query* entry = find(queries, queue);
+        if (entry == nullptr) {
           queries.push_back({queue, std::make_shared<detail::pending_work>(queue)});
-          known = &queries.back();
+          entry = &queries.back();
         }
-        work.push_back(known->work);
+        work.push_back(entry->work);
       }
       waiting_.push_back({std::move(pending), std::move(work)});
     }
@@ -92,9 +92,9 @@ class left_by_host_tasks {
   }
 
   static const query* find(const std::vector<query>& queries, const sycl::queue& queue) {
-    const auto found = std::find_if(queries.begin(), queries.end(),
-                                    [&](const query& known) { return known.queue == queue; });
-    return found == queries.end() ? nullptr : &*found;
+    const auto match = std::find_if(queries.begin(), queries.end(),
+                                    [&](const query& entry) { return entry.queue == queue; });
+    return match == queries.end() ? nullptr : &*match;
   }
 
   std::mutex guard_;

@@ -12,9 +12,10 @@ namespace usm_dlpack::python {
 
 /// Adds the properties to a class that has `proof()` and `readonly()`.
 template <class Class>
-Class& add_memory_properties(Class& made) {
+Class& add_memory_properties(Class& python_class) {
   using self = typename Class::Type;
-  made.def_prop_ro(
+  python_class
+      .def_prop_ro(
           "data",
           [](const self& x) { return reinterpret_cast<std::uintptr_t>(x.proof().data()); },
           "Address of the first element; 0 only if the tensor is empty.")
@@ -34,7 +35,7 @@ Class& add_memory_properties(Class& made) {
           nb::sig("def sycl_context(self) -> SyclContext"),
           "The default context that the memory belongs to.")
       .def_prop_ro("readonly", &self::readonly, "Whether consumers must not write.");
-  return made;
+  return python_class;
 }
 
 }  // namespace usm_dlpack::python

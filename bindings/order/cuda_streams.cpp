@@ -28,8 +28,8 @@ struct cuda_driver {
   int (*wait)(CUstream, CUevent, unsigned) = nullptr;
 
   static const cuda_driver& get() {
-    static const cuda_driver found;
-    return found;
+    static const cuda_driver driver;
+    return driver;
   }
 
  private:
@@ -76,9 +76,9 @@ void check_executing(CUstream stream) {
 /// `mode` to what held before.
 void exchange_capture_mode(int& mode) noexcept {
   static int (*const exchange)(int*) = [] {
-    int (*found)(int*) = nullptr;
-    detail::find_function("libcuda.so.1", "cuThreadExchangeStreamCaptureMode", found);
-    return found;
+    int (*function)(int*) = nullptr;
+    detail::find_function("libcuda.so.1", "cuThreadExchangeStreamCaptureMode", function);
+    return function;
   }();
   if (exchange != nullptr) {
     exchange(&mode);
@@ -107,9 +107,9 @@ class cuda_device_streams {
  public:
   static cuda_device_streams& on(std::int32_t device_id) {
     static std::mutex guard;
-    static auto& made = *new std::map<std::int32_t, cuda_device_streams>;
+    static auto& devices = *new std::map<std::int32_t, cuda_device_streams>;
     const std::lock_guard<std::mutex> lock(guard);
-    return made.try_emplace(device_id, device_id).first->second;
+    return devices.try_emplace(device_id, device_id).first->second;
   }
 
   explicit cuda_device_streams(std::int32_t device_id) : context_(default_context(device_id)) {
@@ -189,10 +189,10 @@ class cuda_device_streams {
         return free;
       }
     }
-    CUevent made = nullptr;
+    CUevent event = nullptr;
     constexpr unsigned without_timing = 2;  // CU_EVENT_DISABLE_TIMING
-    check_cuda(cuda_driver::get().create_event(&made, without_timing), "cuEventCreate");
-    return made;
+    check_cuda(cuda_driver::get().create_event(&event, without_timing), "cuEventCreate");
+    return event;
   }
 
   sycl::context context_;

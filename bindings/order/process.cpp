@@ -60,8 +60,8 @@ using state_query = PyThreadState* (*)();
 /// every CPython has one of these two.
 state_query find_state_query() noexcept {
   for (const char* name : {"PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet"}) {
-    if (void* found = dlsym(RTLD_DEFAULT, name)) {
-      return reinterpret_cast<state_query>(found);
+    if (void* query = dlsym(RTLD_DEFAULT, name)) {
+      return reinterpret_cast<state_query>(query);
     }
   }
   return nullptr;

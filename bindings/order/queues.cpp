@@ -24,14 +24,13 @@ struct device_queues {
 
 std::mutex devices_guard;
 // Never destroyed: threads may outlive the statics.
-auto& known_devices = *new std::map<std::int32_t, device_queues>;
+auto& devices = *new std::map<std::int32_t, device_queues>;
 
 /// @pre `devices_guard` is locked
 device_queues& queues_of(std::int32_t device_id) {
-  const auto known = known_devices.find(device_id);
-  return known != known_devices.end()
-             ? known->second
-             : known_devices.try_emplace(device_id, device_id).first->second;
+  const auto entry = devices.find(device_id);
+  return entry != devices.end() ? entry->second
+                                : devices.try_emplace(device_id, device_id).first->second;
 }
 
 constexpr std::size_t most_rows_without_holder = 8;
@@ -46,11 +45,11 @@ sycl::queue& package_queue(std::int32_t device_id) {
 const sycl::queue& dpctl_queue(std::int32_t device_id) {
   {
     const std::lock_guard<std::mutex> lock(devices_guard);
-    if (const device_queues& kept = queues_of(device_id); kept.dpctl) {
-      return *kept.dpctl;
+    if (const device_queues& queues = queues_of(device_id); queues.dpctl) {
+      return *queues.dpctl;
     }
   }
-  const nb::gil_scoped_acquire held;
+  const nb::gil_scoped_acquire gil;
   static_cast<void>(dpctl_queue_object(device_id));
   const std::lock_guard<std::mutex> lock(devices_guard);
   return *queues_of(device_id).dpctl;
@@ -59,37 +58,37 @@ const sycl::queue& dpctl_queue(std::int32_t device_id) {
 nb::object dpctl_queue_object(std::int32_t device_id) {
   {
     const std::lock_guard<std::mutex> lock(devices_guard);
-    if (const device_queues& kept = queues_of(device_id); kept.dpctl) {
-      return kept.dpctl_object;
+    if (const device_queues& queues = queues_of(device_id); queues.dpctl) {
+      return queues.dpctl_object;
     }
   }
   static imported cached_queue{"dpctl", "get_device_cached_queue"};
   const nb::object object = cached_queue.get()(to_dpctl(root_device(device_id)));
   const sycl::queue& queue = *find_sycl<sycl::queue>(object);
   const std::lock_guard<std::mutex> lock(devices_guard);
-  device_queues& kept = queues_of(device_id);
-  if (!kept.dpctl) {
-    kept.dpctl_object = object;
-    kept.dpctl = queue;
+  device_queues& queues = queues_of(device_id);
+  if (!queues.dpctl) {
+    queues.dpctl_object = object;
+    queues.dpctl = queue;
   }
-  return kept.dpctl_object;
+  return queues.dpctl_object;
 }
 
 nb::object dpctl_device_object(std::int32_t device_id, const sycl::device& device) {
   {
     const std::lock_guard<std::mutex> lock(devices_guard);
-    const device_queues& kept = queues_of(device_id);
-    if (kept.device == device && kept.device_object.is_valid()) {
-      return kept.device_object;
+    const device_queues& queues = queues_of(device_id);
+    if (queues.device == device && queues.device_object.is_valid()) {
+      return queues.device_object;
     }
   }
-  nb::object made = to_dpctl(device);  // may let other threads run
+  nb::object object = to_dpctl(device);  // may let other threads run
   const std::lock_guard<std::mutex> lock(devices_guard);
-  device_queues& kept = queues_of(device_id);
-  if (kept.device == device) {
-    kept.device_object = made;
+  device_queues& queues = queues_of(device_id);
+  if (queues.device == device) {
+    queues.device_object = object;
   }
-  return made;
+  return object;
 }
 
 void wait_unlocked(const sycl::queue& queue) {
@@ -129,14 +128,14 @@ queue_holder queue_list::add(const sycl::queue& queue) {
   std::vector<row> alone;
   {
     const std::lock_guard<std::mutex> lock(guard_);
-    for (const row& known : rows_) {
-      if (known.queue == queue) {
-        if (queue_holder shared = known.holder.lock()) {
+    for (const row& entry : rows_) {
+      if (entry.queue == queue) {
+        if (queue_holder shared = entry.holder.lock()) {
           return shared;
         }
       }
-      if (known.holder.expired()) {
-        alone.push_back(known);
+      if (entry.holder.expired()) {
+        alone.push_back(entry);
       }
     }
     rows_.push_back({queue, added});
@@ -161,9 +160,9 @@ std::vector<queue_list::row> queue_list::rows_now() const {
 }
 
 void queue_list::forget(const row& finished) {
-  const auto is_the_same = [&](const row& known) {
-    return !known.holder.owner_before(finished.holder) &&
-           !finished.holder.owner_before(known.holder);
+  const auto is_the_same = [&](const row& entry) {
+    return !entry.holder.owner_before(finished.holder) &&
+           !finished.holder.owner_before(entry.holder);
   };
   const std::lock_guard<std::mutex> lock(guard_);
   rows_.erase(std::remove_if(rows_.begin(), rows_.end(), is_the_same), rows_.end());
@@ -171,8 +170,8 @@ void queue_list::forget(const row& finished) {
 
 std::vector<sycl::queue> queue_list::queues() const {
   std::vector<sycl::queue> queues;
-  for (const row& known : rows_now()) {
-    queues.push_back(known.queue);
+  for (const row& entry : rows_now()) {
+    queues.push_back(entry.queue);
   }
   return queues;
 }
@@ -180,23 +179,23 @@ std::vector<sycl::queue> queue_list::queues() const {
 void queue_list::hand_over_to(const sycl::queue& consumer) {
   const std::vector<row> rows = rows_now();
   detail::check_executing(consumer);
-  for (const row& known : rows) {
-    detail::check_executing(known.queue);
+  for (const row& entry : rows) {
+    detail::check_executing(entry.queue);
   }
-  for (const row& known : rows) {
-    hand_over(known.queue, consumer);
+  for (const row& entry : rows) {
+    hand_over(entry.queue, consumer);
   }
 }
 
 void queue_list::wait(const std::optional<sycl::queue>& but, bool skip_recording) {
-  for (const row& known : rows_now()) {
-    const bool is_alone = known.holder.expired();  // before the wait
-    if (but == known.queue || (skip_recording && detail::is_recording(known.queue))) {
+  for (const row& entry : rows_now()) {
+    const bool is_alone = entry.holder.expired();  // before the wait
+    if (but == entry.queue || (skip_recording && detail::is_recording(entry.queue))) {
       continue;
     }
-    wait_for(known.queue);
+    wait_for(entry.queue);
     if (is_alone) {
-      forget(known);
+      forget(entry);
     }
   }
 }

@@ -141,15 +141,15 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
 nb::object export_copy(const tensor& source, const export_place& to, bool versioned,
                        const std::optional<sycl::queue>& consumer) {
   wait_for(source);
-  tensor_copy made =
+  tensor_copy copied =
       to.is_host() ? copy_to_host(source.get(), false)
                    : copy_to_usm(source.get(), to.device_id, source.proof().usm_type(), false);
   if (consumer) {
-    copy_free& of_copy = made.memory.get_deleter();
+    copy_free& of_copy = copied.memory.get_deleter();
     of_copy.consumer = of_copy.queues->add(*consumer);
   }
-  made.described.device = to.device;
-  return finish(made.described, versioned, made.flags, std::move(made.memory));
+  copied.described.device = to.device;
+  return finish(copied.described, versioned, copied.flags, std::move(copied.memory));
 }
 
 /// Orders the consumer's queue or stream behind the work on the tensor. If the consumer names
@@ -217,10 +217,10 @@ managed_tensor export_managed(nb::handle self) {
                            source.flags & ~flag::is_copied);
 }
 
-void add_dlpack_method(tensor_class& made) {
-  made.def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
-           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
-           nb::arg("copy") = nb::none(), nb::sig(dlpack_signature), export_doc);
+void add_dlpack_method(tensor_class& tensor_type) {
+  tensor_type.def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
+                  nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+                  nb::arg("copy") = nb::none(), nb::sig(dlpack_signature), export_doc);
 }
 
 }  // namespace usm_dlpack::python

@@ -69,14 +69,14 @@ nb::dict array_interface(const library_view& self, const char* name) {
         static_cast<std::int64_t>(static_cast<std::uint64_t>(own.described.strides[r]) *
                                   static_cast<std::uint64_t>(itemsize)));
   }
-  nb::dict made;
-  made["data"] =
+  nb::dict interface;
+  interface["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(own.described.data), own.readonly());
-  made["shape"] = self.object().attr("shape");
-  made["strides"] = nb::tuple(strides);
-  made["typestr"] = typestr;
-  made["version"] = 3;
-  return made;
+  interface["shape"] = self.object().attr("shape");
+  interface["strides"] = nb::tuple(strides);
+  interface["typestr"] = typestr;
+  interface["version"] = 3;
+  return interface;
 }
 
 nb::dict numpy_interface(const host_view& self) {
@@ -85,10 +85,10 @@ nb::dict numpy_interface(const host_view& self) {
 
 nb::dict cuda_interface(const cuda_view& self) {
   check_process();
-  nb::dict made = array_interface(self, "__cuda_array_interface__");
+  nb::dict interface = array_interface(self, "__cuda_array_interface__");
   order_stream_behind(*nb::inst_ptr<tensor>(self.object()), legacy_stream);
-  made["stream"] = reinterpret_cast<std::uintptr_t>(legacy_stream);
-  return made;
+  interface["stream"] = reinterpret_cast<std::uintptr_t>(legacy_stream);
+  return interface;
 }
 
 [[noreturn]] void refuse_array(const host_view& self, nb::handle, nb::handle) {
@@ -103,21 +103,22 @@ guarded_class<View> register_view(guarded_module& module, const char* name,
                                   const char* export_doc, const char* device_doc) {
   static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse<View>)},
                                 {0, nullptr}};
-  guarded_class<View> made(module, name, nb::is_final(), nb::is_weak_referenceable(),
-                           nb::type_slots(slots), nb::sig(signature), doc);
-  made.def("__dlpack__", &export_capsule<View>, nb::kw_only(), nb::arg("stream") = nb::none(),
+  guarded_class<View> view_class(module, name, nb::is_final(), nb::is_weak_referenceable(),
+                                 nb::type_slots(slots), nb::sig(signature), doc);
+  view_class
+      .def("__dlpack__", &export_capsule<View>, nb::kw_only(), nb::arg("stream") = nb::none(),
            nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
            nb::arg("copy") = nb::none(), nb::sig(dlpack_signature), export_doc)
       .def("__dlpack_device__", &device_of<View>,
            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), device_doc);
-  return made;
+  return view_class;
 }
 
 }  // namespace
 
 nb::object make_host_view(nb::handle_t<tensor> self) {
   check_process();
-  python_reference kept(self.inc_ref().ptr());  // while other threads run
+  python_reference owner(self.inc_ref().ptr());  // while other threads run
   const proved_tensor& own = ready_tensor(self).get();
   if (own.proof.usm_type() == sycl::usm::alloc::device) {
     detail::refuse(errc::usm_type_not_accepted, "data", "host USM or shared USM", "device USM",
@@ -125,7 +126,7 @@ nb::object make_host_view(nb::handle_t<tensor> self) {
                    "usm_type=\"shared\")");
   }
   wait_for(*nb::inst_ptr<tensor>(self));
-  return nb::cast(host_view{{std::move(kept)}});
+  return nb::cast(host_view{{std::move(owner)}});
 }
 
 nb::object make_cuda_view(nb::handle_t<tensor> self) {

@@ -34,11 +34,11 @@ struct proved_tensor {
   proved_tensor() = default;
 
   /// Copies shape and strides (null ones filled).
-  /// @param found the proof of `tensor`
+  /// @param proof_of_tensor the proof of `tensor`
   proved_tensor(const DLTensor& tensor, std::uint64_t tensor_flags,
-                const usm_allocation& found)
+                const usm_allocation& proof_of_tensor)
       : flags(tensor_flags),
-        proof(found),
+        proof(proof_of_tensor),
         arrays(new std::int64_t[2 * static_cast<std::size_t>(tensor.ndim)]) {
     detail::write_tensor(tensor, arrays.get(), described);
     described.data = proof.data();

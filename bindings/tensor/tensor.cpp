@@ -33,8 +33,8 @@ void drop_owner(tensor_owner owner) noexcept {
   thread_local int depth = 0;
   thread_local waiting_owner* first = nullptr;
   if (depth >= deepest) {
-    if (auto* made = new (std::nothrow) waiting_owner{std::move(owner), first}) {
-      first = made;
+    if (auto* waiting = new (std::nothrow) waiting_owner{std::move(owner), first}) {
+      first = waiting;
       return;
     }
   }
@@ -80,14 +80,14 @@ std::shared_ptr<queue_list> list_behind(const capsule_content& content) noexcept
 
 std::shared_ptr<queue_list> list_behind(const tensor_owner& owner) noexcept {
   return std::visit(
-      [](const auto& held) -> std::shared_ptr<queue_list> {
-        if constexpr (std::is_same_v<decltype(held), const detail::python_object&>) {
-          const nb::handle object(held.get());
+      [](const auto& kind) -> std::shared_ptr<queue_list> {
+        if constexpr (std::is_same_v<decltype(kind), const detail::python_object&>) {
+          const nb::handle object(kind.get());
           return object.is_valid() && is_tensor(object)
                      ? nb::inst_ptr<tensor>(object)->queues()
                      : nullptr;
         } else {
-          return list_behind_managed(*held);
+          return list_behind_managed(*kind);
         }
       },
       owner);
@@ -264,25 +264,25 @@ nb::object sycl_array_interface(nb::handle_t<tensor> object) {
   wait_for(self);
   const std::int32_t device_id = self.proof().device_id();
   const bool names_own = self.queue_knows_memory() && self.queue() != package_queue(device_id);
-  nb::dict made;
-  made["data"] =
+  nb::dict interface;
+  interface["data"] =
       nb::make_tuple(reinterpret_cast<std::uintptr_t>(described.data), self.readonly());
-  made["shape"] = shape_tuple(self);
-  made["strides"] = strides_tuple(self);
-  made["typestr"] = to_typestr(described.dtype, "__sycl_usm_array_interface__");
-  made["offset"] = 0;
-  made["version"] = 1;
-  made["syclobj"] = names_own ? self.queue_object() : dpctl_queue_object(device_id);
-  return made;
+  interface["shape"] = shape_tuple(self);
+  interface["strides"] = strides_tuple(self);
+  interface["typestr"] = to_typestr(described.dtype, "__sycl_usm_array_interface__");
+  interface["offset"] = 0;
+  interface["version"] = 1;
+  interface["syclobj"] = names_own ? self.queue_object() : dpctl_queue_object(device_id);
+  return interface;
 }
 
 nb::object to_numpy(nb::handle_t<tensor> object) {
   const tensor& self = ready_tensor(object);
-  numpy_array made = make_numpy_array(self.element(), shape_tuple(self));
+  numpy_array copied = make_numpy_array(self.element(), shape_tuple(self));
   check_process();
   wait_for(self);
-  write_compact(self.get(), made.data);
-  return std::move(made.array);
+  write_compact(self.get(), copied.data);
+  return std::move(copied.array);
 }
 
 void wait_for_tensor(nb::handle_t<tensor> object) {
@@ -291,9 +291,10 @@ void wait_for_tensor(nb::handle_t<tensor> object) {
 }
 
 nb::object to_dtype(const tensor& self) {
-  nb::object found = find_numpy_dtype(self.element());
-  return found.is_valid() ? found
-                          : nb::object(nb::str(dtype_name(self.element().dtype).c_str()));
+  nb::object numpy_dtype = find_numpy_dtype(self.element());
+  return numpy_dtype.is_valid()
+             ? numpy_dtype
+             : nb::object(nb::str(dtype_name(self.element().dtype).c_str()));
 }
 
 std::string describe(const tensor& self) {
@@ -349,10 +350,10 @@ bool is_tensor(nb::handle object) noexcept {
 nb::object make_tensor(proved_tensor content, std::shared_ptr<queue_list> list,
                        const std::optional<sycl::queue>& producer) {
   free_finished();
-  nb::object made = nb::inst_alloc(nb::type<tensor>());
-  new (nb::inst_ptr<tensor>(made)) tensor(std::move(content), std::move(list), producer);
-  nb::inst_mark_ready(made);
-  return made;
+  nb::object object = nb::inst_alloc(nb::type<tensor>());
+  new (nb::inst_ptr<tensor>(object)) tensor(std::move(content), std::move(list), producer);
+  nb::inst_mark_ready(object);
+  return object;
 }
 
 void wait_for(const tensor& used) {
@@ -424,14 +425,14 @@ void register_tensor(guarded_module& module) {
       {Py_nb_absolute, reinterpret_cast<void*>(&refuse_unary)},
       {Py_nb_matrix_multiply, reinterpret_cast<void*>(&refuse_arithmetic)},
       {0, nullptr}};
-  tensor_class made(
+  tensor_class tensor_type(
       module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
       nb::type_slots(slots), nb::sig("@typing.final\nclass DLPackTensor(object)"),
       "A view of USM that was proved when it was made, and keeps it alive.\n\n"
       "Made by `to_dlpack_tensor`, `from_dlpack` and `empty`, not by the class itself. It computes\n"
       "nothing and has no items: use ``dpnp.from_dlpack(x)``, which does not copy, `numpy`, which\n"
       "copies, or `host_view`.");
-  made.def(
+  tensor_type.def(
       "__init__",
       [](nb::handle_t<tensor>, const nb::args&, const nb::kwargs&) {
         throw nb::type_error(
@@ -440,7 +441,7 @@ void register_tensor(guarded_module& module) {
       },
       nb::sig("def __init__(self, _: typing.NoReturn, /) -> None"),
       "Refuse: `to_dlpack_tensor` and `from_dlpack` make tensors.");
-  add_memory_properties(made)
+  add_memory_properties(tensor_type)
       .def_prop_ro("shape", &shape_tuple, nb::sig("def shape(self) -> tuple[int, ...]"),
                    "Extents, in elements.")
       .def_prop_ro("strides", &strides_tuple, nb::sig("def strides(self) -> tuple[int, ...]"),
@@ -500,8 +501,8 @@ void register_tensor(guarded_module& module) {
       .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"),
            "Refuse: the memory belongs to this process.")
       .def("__repr__", &describe, nb::sig("def __repr__(self) -> str"));
-  add_dlpack_method(made);
-  add_copy_from(made);
+  add_dlpack_method(tensor_type);
+  add_copy_from(tensor_type);
 }
 
 }  // namespace usm_dlpack::python

@@ -137,9 +137,10 @@ void own_memory(proved_tensor& proved, const DLDevice& from, const Take& take) {
   queue_wait waiting;
   cuda_memory memory(new detail::tensor_owner, std::move(waiting));
   detail::tensor_owner& owner = *memory;
-  managed_tensor kept = to_managed_tensor(proved.described, std::move(memory), proved.flags);
+  managed_tensor managed =
+      to_managed_tensor(proved.described, std::move(memory), proved.flags);
   owner = take();
-  proved.owner = std::move(kept);
+  proved.owner = std::move(managed);
 }
 
 /// Proves a managed tensor, and takes it over. Its deleter runs also if it is refused.
