@@ -30,20 +30,22 @@ void set_exceptions(nb::object conversion, nb::object binding, const std::string
   registered_driver = driver;
 }
 
-/// The remedy if the package was imported after the first device query. This is assumed if
-/// there is no device, but the package has registered its driver and no selector excludes it.
-/// Otherwise null.
-const char* remedy_of_late_import() noexcept {
+/// The remedy if there is no device, because the package was imported after the first device
+/// query. This is assumed if the package has registered its driver and no selector excludes
+/// it. Otherwise null.
+/// @pre the code is `no_device`, so the device table was made
+const char* remedy_of_late_import() {
   const char* drivers = std::getenv("OCL_ICD_FILENAMES");
   const bool is_late = drivers != nullptr && !registered_driver.empty() &&
                        registered_driver == drivers &&
-                       std::getenv("ONEAPI_DEVICE_SELECTOR") == nullptr;
+                       std::getenv("ONEAPI_DEVICE_SELECTOR") == nullptr &&
+                       detail::device_table::get().devices.empty();
   return is_late ? "import usm_dlpack before the first device query of the process, which "
                    "found no driver, or run python -m usm_dlpack"
                  : nullptr;
 }
 
-/// The row of a code, or null for a code that only a newer extension knows.
+/// The row of a code, or null for a name that is no code.
 const detail::error_row* find_row(const char* code) noexcept {
   for (const detail::error_row& row : detail::error_table) {
     if (std::strcmp(row.name, code) == 0) {
@@ -81,11 +83,11 @@ void set_conversion_error(const char* code, const char* field, const char* expec
                     "none; import usm_dlpack first");
     return;
   }
-  const bool has_no_device = std::strcmp(code, to_string(errc::no_device)) == 0;
-  if (const char* better = has_no_device ? remedy_of_late_import() : nullptr) {
-    remedy = better;
-  }
   try {
+    const bool has_no_device = std::strcmp(code, to_string(errc::no_device)) == 0;
+    if (const char* better = has_no_device ? remedy_of_late_import() : nullptr) {
+      remedy = better;
+    }
     // The exception is made here, because Python 3.11 would make it later from its arguments,
     // outside this module.
     const std::string_view whole(remedy);

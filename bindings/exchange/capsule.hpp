@@ -36,7 +36,7 @@ class capsule_content {
 
 /// Reads a capsule without consuming it.
 /// @throws conversion_error `capsule_unusable` for anything but a fresh DLPack capsule,
-///         `version_unsupported`, `flags_unknown`
+///         `version_unsupported`
 capsule_content read_capsule(nb::handle object);
 
 /// Who owns the content: a fresh capsule owns it; the content of a consumed capsule belongs to

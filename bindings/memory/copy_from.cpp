@@ -21,7 +21,7 @@ void check_same_type(const proved_tensor& values, const proved_tensor& own) {
   const std::string remedy = "pass values of the tensor's shape and dtype";
   const DLDataType dtype = own.described.dtype;
   if (values.ndim() != own.ndim()) {
-    detail::refuse(errc::rank_mismatch, "ndim",
+    detail::refuse(errc::shape_mismatch, "ndim",
                    "as many dimensions as the tensor, " + detail::digits(own.ndim()),
                    detail::digits(values.ndim()), remedy);
   }
@@ -38,7 +38,7 @@ void check_same_type(const proved_tensor& values, const proved_tensor& own) {
   }
   for (std::size_t r = 0; r < own.ndim(); ++r) {
     if (values.described.shape[r] != own.described.shape[r]) {
-      detail::refuse(errc::extent_mismatch, detail::indexed("shape", r),
+      detail::refuse(errc::shape_mismatch, detail::indexed("shape", r),
                      detail::digits(own.described.shape[r]),
                      detail::digits(values.described.shape[r]), remedy);
     }

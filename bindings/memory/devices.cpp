@@ -47,8 +47,8 @@ void register_devices(guarded_module& module) {
       [](nb::handle id) {
         const std::int64_t number = read_integer("device_id", id);
         if (number < INT32_MIN || number > INT32_MAX) {
-          detail::refuse(errc::device_id_out_of_range, "device.device_id", "an int32_t",
-                         text_of(id), "pass an id of usm_dlpack.device_id");
+          detail::refuse(errc::no_device, "device.device_id", "an int32_t", text_of(id),
+                         "pass an id of usm_dlpack.device_id");
         }
         check_process();
         return to_dpctl(root_device(static_cast<std::int32_t>(number)));

@@ -49,7 +49,7 @@ nb::object empty(nb::handle shape, nb::handle dtype, nb::handle device, nb::hand
   try {
     memory = allocate_usm(wanted, element.storage, kinds[kind.value_or(1)]);
   } catch (const conversion_error& refusal) {
-    if (refusal.code() != errc::span_overflow) {
+    if (refusal.code() != errc::out_of_range) {
       throw;
     }
     detail::refuse(refusal.code(), "shape", "a tensor that the address space can hold",

@@ -31,6 +31,8 @@ void expect_row(const breakable_rule<Subject>& rule, const Act& act) {
   std::optional<std::string> expected, found;
   if (rule.expected != nullptr) {
     expected = rule.expected;
+  }
+  if (rule.found != nullptr) {
     found = rule.found;
   }
   EXPECT_REFUSAL(act(subject), rule.code, rule.field, expected, found);
@@ -43,8 +45,13 @@ void expect_earlier(const breakable_rule<Subject>& earlier,
   Subject subject;
   later.break_it(subject);
   earlier.break_it(subject);
-  EXPECT_EQ(refusal_of([&] { act(subject); }), name_of(earlier.code, earlier.field))
-      << "also broken: " << name_of(later.code, later.field);
+  const ::testing::ScopedTrace trace(__FILE__, __LINE__,
+                                     "also broken: " + name_of(later.code, later.field));
+  std::optional<std::string> expected;  // tells apart two rules of one code and field
+  if (name_of(earlier.code, earlier.field) == name_of(later.code, later.field)) {
+    expected = earlier.expected;
+  }
+  EXPECT_REFUSAL(act(subject), earlier.code, earlier.field, expected);
 }
 
 /// Expects that each rule of some tables alone is refused, and of any two the earlier.
@@ -99,32 +106,30 @@ template <class Subject>
 inline constexpr breakable_rule<Subject> view_rules[] = {
     {errc::layout_not_strided, "layout", [](Subject& s) { s.view.map.strided = false; },
      "a mapping whose is_strided() is true", "one that answers false"},
-    {errc::extent_out_of_range, "shape[0]",
-     [](Subject& s) { s.view.all_extents = beyond_int64; },
+    {errc::out_of_range, "shape[0]", [](Subject& s) { s.view.all_extents = beyond_int64; },
      "an extent from 0 to 9223372036854775807 elements", "9223372036854775808"},
-    {errc::stride_out_of_range, "strides[0]",
+    {errc::out_of_range, "strides[0]",
      [](Subject& s) { s.view.map.all_strides = beyond_int64; },
      "a stride from -9223372036854775808 to 9223372036854775807 elements",
      "9223372036854775808"},
-    {errc::offset_out_of_range, "element_offset",
-     [](Subject& s) { s.view.map.first = beyond_int64; },
+    {errc::out_of_range, "element_offset", [](Subject& s) { s.view.map.first = beyond_int64; },
      "a first element within reach of a pointer", "9223372036854775808"},
 };
 
 /// The rules of a subject's `tensor` of float32, with its arrays `shape` and `strides`.
 template <class Subject>
 inline constexpr breakable_rule<Subject> structure_rules[] = {
-    {errc::ndim_out_of_range, "ndim", [](Subject& s) { s.tensor.ndim = -1; },
+    {errc::invalid_tensor, "ndim", [](Subject& s) { s.tensor.ndim = -1; },
      "0 or more dimensions", "-1"},
-    {errc::shape_null, "shape", [](Subject& s) { s.tensor.shape = nullptr; },
+    {errc::invalid_tensor, "shape", [](Subject& s) { s.tensor.shape = nullptr; },
      "an array of ndim extents", "null with ndim 2"},
     {errc::dtype_unsupported, "dtype", [](Subject& s) { s.tensor.dtype.code = 18; },
      "a dtype of DLPack 1.3", "unknown (code 18, bits 32, lanes 1)"},
-    {errc::shape_negative, "shape[1]", [](Subject& s) { s.shape[1] = -3; },
+    {errc::invalid_tensor, "shape[1]", [](Subject& s) { s.shape[1] = -3; },
      "an extent of 0 or more elements", "-3"},
-    {errc::data_null, "data", [](Subject& s) { s.tensor.data = nullptr; },
+    {errc::invalid_tensor, "data", [](Subject& s) { s.tensor.data = nullptr; },
      "the address of the elements", "null"},
-    {errc::span_overflow, "strides", [](Subject& s) { s.strides[0] = farthest; },
+    {errc::out_of_range, "strides", [](Subject& s) { s.strides[0] = farthest; },
      "a view that the address space can hold", "offsets beyond it"},
     {errc::data_misaligned, "byte_offset", [](Subject& s) { s.tensor.byte_offset = 2; },
      "data + byte_offset aligned to 4 bytes", "2 bytes past such an address"},

@@ -45,7 +45,7 @@ def test_memory_goes_with_queues_of_its_device_and_host_memory_with_each(
                 assert validate(tensor).usm_type == usm_type
                 continue
             there, here = f"a queue on device {owner}", f"one on device {number}"
-            with refused("queue_device_mismatch", "queue", expected=there, found=here):
+            with refused("device_mismatch", "queue", expected=there, found=here):
                 to_dlpack_tensor(memory, queue=queue)
 
 
@@ -57,7 +57,7 @@ def test_queues_and_ids_of_another_platform_are_refused(
         for number in range(len(queues)):
             if (number < len(roots)) == (owner < len(roots)):
                 continue
-            with refused("queue_device_mismatch", "queue", found=f"one on device {number}"):
+            with refused("device_mismatch", "queue", found=f"one on device {number}"):
                 to_dlpack_tensor(memory, queue=queues[number])
             with refused("device_mismatch", "device.device_id", found=str(number)):
                 validate(offered(memory._pointer, number))

@@ -125,15 +125,15 @@ struct fuzzed_tensor {
 
 void compare_structure(const DLTensor& tensor, bool padded) {
   const auto storage = padded ? usm_dlpack::subbyte::padded : usm_dlpack::subbyte::packed;
-  const errc expected = broken_structure_rule(tensor, padded);
+  const rule expected = broken_structure_rule(tensor, padded);
   usm_dlpack::tensor_structure structure;
   try {
     structure = usm_dlpack::check_structure(tensor, storage);
   } catch (const usm_dlpack::conversion_error& error) {
-    require(error.code() == expected, error.what());
+    require(rule(error.code(), error.field()) == expected, error.what());
     return;
   }
-  require(expected == none, usm_dlpack::to_string(expected));
+  require(expected == none, usm_dlpack::to_string(expected.first));
   const described_tensor d = describe(tensor, padded);
   require(structure.empty == d.empty, "empty");
   if (tensor.data == nullptr) {
@@ -227,24 +227,24 @@ bool index_type_holds(const described_tensor& d) {
 
 /// Every documented rule that a well-formed tensor of the view's rank breaks.
 template <class View>
-std::set<errc> broken_rules(const DLTensor& tensor, const described_tensor& d) {
+std::set<rule> broken_rules(const DLTensor& tensor, const described_tensor& d) {
   constexpr DLDataType wanted = usm_dlpack::data_type_v<typename View::element_type>;
-  std::set<errc> broken;
+  std::set<rule> broken;
   if (tensor.dtype.code != wanted.code || tensor.dtype.bits != wanted.bits ||
       tensor.dtype.lanes != wanted.lanes) {
-    broken.insert(errc::dtype_mismatch);
+    broken.insert({errc::dtype_mismatch, "dtype"});
   }
   for (std::size_t r = 0; r < View::rank(); ++r) {
     const std::size_t fixed = View::static_extent(r);
     if (fixed != Kokkos::dynamic_extent && static_cast<wide>(fixed) != d.shape[r]) {
-      broken.insert(errc::extent_mismatch);
+      broken.insert({errc::shape_mismatch, "shape[" + std::to_string(r) + "]"});
     }
   }
   if (!d.empty && d.first % alignof(typename View::element_type) != 0) {
-    broken.insert(errc::data_misaligned);
+    broken.insert({errc::data_misaligned, "byte_offset"});
   }
-  if (!index_type_holds<View>(d)) broken.insert(errc::index_type_too_small);
-  if (!layout_holds<View>(d)) broken.insert(errc::layout_mismatch);
+  if (!index_type_holds<View>(d)) broken.insert({errc::index_type_too_small, ""});
+  if (!layout_holds<View>(d)) broken.insert({errc::layout_mismatch, ""});
   return broken;
 }
 
@@ -289,13 +289,13 @@ void compare_taken(const View& view, const described_tensor& d, bool has_data) {
 }
 
 template <class View, class Tensor>
-void compare(const Tensor& given, const DLTensor& tensor, bool padded, std::set<errc> broken) {
+void compare(const Tensor& given, const DLTensor& tensor, bool padded, std::set<rule> broken) {
   const bool of_the_rank = tensor.ndim == static_cast<std::int32_t>(View::rank());
   if (broken.empty() && tensor.ndim >= 0 && !of_the_rank) {
-    broken = {errc::rank_mismatch};
+    broken = {{errc::shape_mismatch, "ndim"}};
   } else if (broken.empty()) {
-    const errc structural = broken_structure_rule(tensor, padded);
-    broken = structural != none ? std::set<errc>{structural}
+    const rule structural = broken_structure_rule(tensor, padded);
+    broken = structural != none ? std::set<rule>{structural}
                                 : broken_rules<View>(tensor, describe(tensor, padded));
   }
   try {
@@ -303,17 +303,19 @@ void compare(const Tensor& given, const DLTensor& tensor, bool padded, std::set<
     require(broken.empty(), "a tensor was taken that breaks a rule");
     compare_taken(view, describe(tensor, padded), tensor.data != nullptr);
   } catch (const usm_dlpack::conversion_error& error) {
-    require(broken.count(error.code()) == 1, error.what());
+    require(
+        broken.count({error.code(), error.field()}) + broken.count({error.code(), ""}) == 1,
+        error.what());
   }
 }
 
 /// The rules of version and flags, of which the first broken one is refused.
 template <class View>
-std::set<errc> broken_header_rule(const DLManagedTensorVersioned& managed) {
-  if (managed.version.major != 1) return {errc::version_unsupported};
-  if (managed.flags > 7) return {errc::flags_unknown};
+std::set<rule> broken_header_rule(const DLManagedTensorVersioned& managed) {
+  if (managed.version.major != 1) return {{errc::version_unsupported, "version.major"}};
+  if (managed.flags > 7) return {{errc::version_unsupported, "flags"}};
   const bool writable = !std::is_const_v<typename View::element_type>;
-  if (writable && managed.flags % 2 == 1) return {errc::read_only};
+  if (writable && managed.flags % 2 == 1) return {{errc::read_only, "flags"}};
   return {};
 }
 

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace usm_dlpack_fuzz {
@@ -19,7 +21,9 @@ __extension__ typedef __int128 wide;
 using usm_dlpack::errc;
 using numbers = std::vector<wide>;
 
-constexpr errc none{};
+/// A code, and the field that tells apart the rules of one code; without a field, any field.
+using rule = std::pair<errc, std::string>;
+const rule none{};
 constexpr wide two_to_63 = static_cast<wide>(1) << 63;
 constexpr wide two_to_64 = static_cast<wide>(1) << 64;
 
@@ -113,16 +117,18 @@ inline described_tensor describe(const DLTensor& tensor, bool padded) {
 }
 
 /// The first documented rule of `check_structure` that a tensor breaks.
-inline errc broken_structure_rule(const DLTensor& tensor, bool padded) {
-  if (tensor.ndim < 0) return errc::ndim_out_of_range;
-  if (tensor.ndim > 0 && tensor.shape == nullptr) return errc::shape_null;
-  if (!oracle_knows_dtype(tensor.dtype)) return errc::dtype_unsupported;
+inline rule broken_structure_rule(const DLTensor& tensor, bool padded) {
+  if (tensor.ndim < 0) return {errc::invalid_tensor, "ndim"};
+  if (tensor.ndim > 0 && tensor.shape == nullptr) return {errc::invalid_tensor, "shape"};
+  if (!oracle_knows_dtype(tensor.dtype)) return {errc::dtype_unsupported, "dtype"};
   for (int r = 0; r < tensor.ndim; ++r) {
-    if (tensor.shape[r] < 0) return errc::shape_negative;
+    if (tensor.shape[r] < 0) {
+      return {errc::invalid_tensor, "shape[" + std::to_string(r) + "]"};
+    }
   }
   const described_tensor d = describe(tensor, padded);
-  if (tensor.data == nullptr) return d.empty ? none : errc::data_null;
-  if (d.first >= two_to_64) return errc::span_overflow;
+  if (tensor.data == nullptr) return d.empty ? none : rule{errc::invalid_tensor, "data"};
+  if (d.first >= two_to_64) return {errc::out_of_range, "strides"};
   if (d.empty) return none;
   // Offsets are counted in an int64_t: of bytes, or of bits where elements share bytes.
   const wide unit = d.element_bits % 8 == 0 ? d.element_bits / 8 : d.element_bits;
@@ -130,9 +136,11 @@ inline errc broken_structure_rule(const DLTensor& tensor, bool padded) {
   if (d.lowest_index * unit < -two_to_63 ||
       (d.highest_index + 1) * unit + rounding >= two_to_63 || d.lowest <= 0 ||
       d.past_end >= two_to_64 || d.past_end - d.lowest >= two_to_63) {
-    return errc::span_overflow;
+    return {errc::out_of_range, "strides"};
   }
-  return d.first % oracle_alignment(tensor.dtype) == 0 ? none : errc::data_misaligned;
+  return d.first % oracle_alignment(tensor.dtype) == 0
+             ? none
+             : rule{errc::data_misaligned, "byte_offset"};
 }
 
 /// The index of every element relative to the first, in C order. @pre `count` is small

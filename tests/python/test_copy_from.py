@@ -297,10 +297,10 @@ def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign
     for field, value, code, named, found in (
         ("device_type", 14, "device_type_unsupported", "device.device_type", "kDLMetal (8)"),
         ("byte_offset", 0, "data_misaligned", "byte_offset", ""),
-        ("ndim", 2, "rank_mismatch", "ndim", "1"),
+        ("ndim", 2, "shape_mismatch", "ndim", "1"),
         ("bits", 32, "dtype_mismatch", "dtype", "float64"),
         ("lanes", 1, "dtype_mismatch", "dtype", "float32x2"),
-        ("shape", foreign.array((3, 4)), "extent_mismatch", "shape[1]", "1"),
+        ("shape", foreign.array((3, 4)), "shape_mismatch", "shape[1]", "1"),
     ):
         with refused(code, named, found=found):
             tensor.copy_from(source)

@@ -13,13 +13,13 @@ from usm_dlpack import device_id, root_device
     [(-(2**31), "0 (the only root device in this process)"), (-(2**31) - 1, "an int32_t")],
 )
 def test_an_id_below_all_others_is_refused(number, expected):
-    with refused("device_id_out_of_range", "device.device_id", expected=expected):
+    with refused("no_device", "device.device_id", expected=expected):
         root_device(number)
 
 
 @pytest.mark.parametrize("number", [-1, 2**31 - 1])
 def test_an_id_that_no_root_device_has_is_no_place(number):
-    with refused("device_id_out_of_range", "device.device_id", found=str(number)):
+    with refused("no_device", "device.device_id", found=str(number)):
         device_id((14, number))
 
 
@@ -66,7 +66,7 @@ def run(
 def test_each_device_and_its_memory_have_the_id_of_its_place(run):
     run("""
 places = "from 0 to 2 (root devices in this process)"
-with refused("device_id_out_of_range", "device.device_id", expected=places, found="3"):
+with refused("no_device", "device.device_id", expected=places, found="3"):
     root_device(3)
 for number, device in enumerate(devices):
     assert device_id(device) == number
@@ -147,7 +147,7 @@ for start, end in ((0, 1), (1, 0)):
         assert content_of(same).flags == 0
         with refused("copy_needed", "copy", found="False"):
             tensor.__dlpack__(dl_device=(14, end), copy=False)
-        with refused("device_id_out_of_range", "device.device_id"):
+        with refused("no_device", "device.device_id", found="3"):
             tensor.__dlpack__(dl_device=(14, 3))
 """)
 
@@ -197,7 +197,7 @@ for kind in KINDS:
 def test_a_queue_or_context_of_another_device_is_refused(run):
     run("""
 memory, queue = allocate(1), new_queue(devices[0])
-with refused("queue_device_mismatch", "queue"):
+with refused("device_mismatch", "queue"):
     to_dlpack_tensor(memory, queue=queue)
 claims = TypedArray(memory, syclobj=queue)
 if one_platform:  # of one context, which knows the memory

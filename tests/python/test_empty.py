@@ -73,7 +73,7 @@ assert empty(3).sycl_device == dpctl.SyclDevice()
 ARGUMENTS = [
     (ValueError, "shape[1]", "-1", {"shape": (2, -1)}),
     (ValueError, "shape[0]", "", {"shape": 2**63}),
-    ("span_overflow", "shape", f"({2**62}, 4)", {"shape": (2**62, 4)}),
+    ("out_of_range", "shape", f"({2**62}, 4)", {"shape": (2**62, 4)}),
     (TypeError, "shape", "'3'", {"shape": "3"}),
     (TypeError, "shape", "None", {"shape": None}),
     (TypeError, "shape", "True", {"shape": True}),
@@ -81,7 +81,7 @@ ARGUMENTS = [
     (TypeError, "dtype", "dtype('O')", {"dtype": object}),
     (ValueError, "usm_type", "'usm'", {"usm_type": "usm"}),
     (TypeError, "device", "3", {"device": 3}),
-    ("device_id_out_of_range", "device.device_id", "99", {"device": (14, 99)}),
+    ("no_device", "device.device_id", "99", {"device": (14, 99)}),
 ]
 
 

@@ -163,7 +163,7 @@ def test_a_producer_that_ignores_the_device_is_refused(foreign_queue):
 def test_other_refusals_are_not_answered_by_asking_again(memory):
     array = ContextArray(memory, EXPORTS["we refuse"])
     array.foreign.tensor.device_id = 9
-    with refused("device_id_out_of_range", "device.device_id"):
+    with refused("no_device", "device.device_id", found="9"):
         from_dlpack(array, device=HERE)
     on_host = ForeignArray(ForeignTensor(BYTES.ctypes.data), device=(1, 0))
     on_host.foreign.capsule = lambda: refuse(None)

@@ -28,9 +28,6 @@ def variables_of(driver, several_devices, request):
     """Return a function that gives the environment which a page speaks of."""
 
     def variables(page: str) -> dict[str, str]:
-        if page == "errors/device_failed":
-            broken = request.getfixturevalue("driver_copies")["broken"]
-            return {"OCL_ICD_FILENAMES": f"{driver}:{broken}"}
         if page == "errors/device_without_id":
             return several_devices(2) | {"ONEAPI_DEVICE_SELECTOR": "opencl:1"}
         if page in ("how-to/devices", "explanation/device_id") or "device_mismatch" in page:

@@ -107,6 +107,6 @@ def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name, readable):
 def test_an_opencl_device_has_no_view_in_cuda(readable):
     found = "device 0 of the backend opencl"
     with refused(
-        "backend_not_accepted", "device.device_id", expected="the backend cuda", found=found
+        "device_not_accepted", "device.device_id", expected="the backend cuda", found=found
     ):
         to_dlpack_tensor(readable).cuda_view()

@@ -27,8 +27,8 @@ every_way = pytest.mark.parametrize("take", WAYS.values(), ids=WAYS)
 # Code, field and what is found in twelve float32 of which some fields are spoiled.
 REFUSALS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("device_type_unsupported", "device.device_type", "kDLMetal (8)", {"device_type": 8}),
-    ("device_id_out_of_range", "device.device_id", "99", {"device_id": 99}),
-    ("shape_negative", "shape[0]", "-4", {"shape": (-4,)}),
+    ("no_device", "device.device_id", "99", {"device_id": 99}),
+    ("invalid_tensor", "shape[0]", "-4", {"shape": (-4,)}),
     ("out_of_bounds", "shape", "52 bytes from byte 0", {"shape": (13,)}),
     ("pointer_unknown", "data", "unknown to it", {"byte_offset": 48}),
 ]

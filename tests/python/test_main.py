@@ -259,7 +259,7 @@ def test_all_codes_are_listed_with_their_titles(succeed):
         line.split(maxsplit=1) for line in succeed(arguments=(*MAIN, "errors")).splitlines()
     )
     assert listed.keys() == set(CODES)
-    assert listed["data_null"] == "`data` is null though the tensor has elements"
+    assert listed["invalid_tensor"] == "an entry of `shape` is negative"
 
 
 def test_the_note_of_an_error_is_the_command_that_prints_its_section(succeed):

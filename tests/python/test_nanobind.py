@@ -163,7 +163,7 @@ def test_an_object_at_hand_becomes_an_owned_view_and_no_other(ext, floats):
     with refused("request_unsupported", "view"):  # nothing would keep its memory
         ext.cast_to_view(floats)
     assert ext.to_owned(floats) == (floats.data, (12,), (1,))
-    with refused("rank_mismatch", "ndim"):
+    with refused("shape_mismatch", "ndim"):
         ext.to_owned(to_dlpack_tensor(floats, shape=(3, 4)))
     with refused("device_type_unsupported", "device.device_type"):
         ext.to_owned(np.zeros(3, np.float32))
@@ -445,7 +445,7 @@ for tensor, right, wrong in ((here, queue, other), (there, other, queue)):
     assert ext.full(right, 2, 3, 1.5).device == tensor.device
 """
     printed = succeed(_IN_A_NEW_PROCESS + code, arguments=(folder,), **several_devices(2))
-    assert printed == "queue_device_mismatch queue\n" * 2
+    assert printed == "device_mismatch queue\n" * 2
 
 
 _TYPED = """

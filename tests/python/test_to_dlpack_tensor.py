@@ -245,7 +245,7 @@ REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (*FIRST, f"one at byte {2**54}", {"shape": 1, "byte_offset": 2**54}),
     (*VIEW, "52 bytes from byte 0", {"shape": 13}),
     (*VIEW, "49 bytes from byte 0", {"shape": 97, "dtype": (17, 4, 1)}),
-    ("span_overflow", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
+    ("out_of_range", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
     (ValueError, "shape[0]", "", {"shape": 2**63}),
     (ValueError, "shape[1]", "-2", {"shape": (-1, -2)}),
     (*SHAPE, "since strides are given, found (-1, 2);", {"shape": (-1, 2), "strides": (2, 1)}),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One exception type, one code for each rule, one form of sentence.
+// One exception type, one code for all refusals that a caller handles alike, one form of
+// sentence.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -13,47 +14,35 @@
 
 namespace usm_dlpack {
 
-/// The rule that a refused input breaks. Each has a page in docs/errors/.
+/// The rule that a refused input breaks. Each has a section in docs/errors/. The refusal's
+/// field tells apart the rules that share a code.
 enum class errc {
   // producer: the view
   layout_not_strided = 1,
-  extent_out_of_range,
-  stride_out_of_range,
-  offset_out_of_range,
+  out_of_range,
   // consumer: the managed tensor
   version_unsupported,
-  flags_unknown,
   read_only,
   device_type_unsupported,
   // consumer: the DLTensor
-  ndim_out_of_range,
-  shape_null,
   dtype_unsupported,
-  shape_negative,
-  data_null,
-  span_overflow,
+  invalid_tensor,
   data_misaligned,
   // consumer: the view
-  rank_mismatch,
+  shape_mismatch,
   dtype_mismatch,
-  extent_mismatch,
   index_type_too_small,
   layout_mismatch,
   // USM
   overlapping,
   device_not_accepted,
   no_device,
-  device_id_out_of_range,
-  device_failed,
-  backend_not_accepted,
   pointer_unknown,
   usm_type_not_accepted,
   device_mismatch,
   out_of_bounds,
   device_without_id,
-  context_ambiguous,
   context_not_default,
-  queue_device_mismatch,
   // Python
   capsule_unusable,
   copy_needed,
@@ -78,39 +67,26 @@ struct error_row {
 /// Every code, in the order of `errc`: its name and its Python exception.
 inline constexpr error_row error_table[] = {
     {"layout_not_strided"},
-    {"extent_out_of_range"},
-    {"stride_out_of_range"},
-    {"offset_out_of_range"},
+    {"out_of_range"},
     {"version_unsupported"},
-    {"flags_unknown"},
     {"read_only"},
     {"device_type_unsupported"},
-    {"ndim_out_of_range"},
-    {"shape_null"},
     {"dtype_unsupported"},
-    {"shape_negative"},
-    {"data_null"},
-    {"span_overflow"},
+    {"invalid_tensor"},
     {"data_misaligned"},
-    {"rank_mismatch"},
+    {"shape_mismatch"},
     {"dtype_mismatch"},
-    {"extent_mismatch"},
     {"index_type_too_small"},
     {"layout_mismatch"},
     {"overlapping"},
     {"device_not_accepted"},
     {"no_device"},
-    {"device_id_out_of_range"},
-    {"device_failed"},
-    {"backend_not_accepted"},
     {"pointer_unknown", python_class::binding_error},
     {"usm_type_not_accepted"},
     {"device_mismatch", python_class::binding_error},
     {"out_of_bounds"},
     {"device_without_id", python_class::binding_error},
-    {"context_ambiguous"},
     {"context_not_default", python_class::binding_error},
-    {"queue_device_mismatch"},
     {"capsule_unusable"},
     {"copy_needed"},
     {"request_unsupported"},

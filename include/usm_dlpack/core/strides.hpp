@@ -83,14 +83,14 @@ template <class Integer>
 
 template <class Integer>
 USM_DLPACK_COLD void refuse_extent(std::size_t r, Integer value) {
-  refuse(errc::extent_out_of_range, indexed("shape", r),
+  refuse(errc::out_of_range, indexed("shape", r),
          "an extent from 0 to 9223372036854775807 elements", digits(value),
          "make the view smaller or correct its extents");
 }
 
 template <class Integer>
 USM_DLPACK_COLD void refuse_stride(std::size_t r, Integer value) {
-  refuse(errc::stride_out_of_range, indexed("strides", r),
+  refuse(errc::out_of_range, indexed("strides", r),
          "a stride from -9223372036854775808 to 9223372036854775807 elements", digits(value),
          "use a signed index type for negative strides");
 }
@@ -195,7 +195,7 @@ USM_DLPACK_COLD void refuse_index_type(std::string_view field, std::int64_t valu
 
 USM_DLPACK_COLD inline void refuse_extent_mismatch(std::size_t r, std::size_t expected,
                                                    std::int64_t found) {
-  refuse(errc::extent_mismatch, indexed("shape", r),
+  refuse(errc::shape_mismatch, indexed("shape", r),
          digits(expected) + " for the view's static extent", digits(found),
          "pass an array of that shape, or in C++ use a dynamic extent");
 }

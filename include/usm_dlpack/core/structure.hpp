@@ -59,7 +59,7 @@ inline void check_device_type(const DLDevice& device) {
 
 inline void check_flags(std::uint64_t flags, const char* remedy) {
   if ((flags & ~flag::all) != 0) {
-    refuse(errc::flags_unknown, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
+    refuse(errc::version_unsupported, "flags", "bits of DLPACK_FLAG_BITMASK_* only",
            digits(flags & ~flag::all), remedy);
   }
 }
@@ -82,7 +82,7 @@ constexpr subbyte storage_of(std::uint64_t flags) noexcept {
 
 inline void check_ndim(const DLTensor& tensor) {
   if (tensor.ndim < 0) {
-    refuse(errc::ndim_out_of_range, "ndim", "0 or more dimensions", digits(tensor.ndim),
+    refuse(errc::invalid_tensor, "ndim", "0 or more dimensions", digits(tensor.ndim),
            "have the producer set ndim to the number of dimensions");
   }
 }
@@ -90,7 +90,7 @@ inline void check_ndim(const DLTensor& tensor) {
 inline void check_shape_and_dtype(const DLTensor& tensor) {
   check_ndim(tensor);
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
-    refuse(errc::shape_null, "shape", "an array of ndim extents",
+    refuse(errc::invalid_tensor, "shape", "an array of ndim extents",
            "null with ndim " + digits(tensor.ndim), "have the producer fill shape");
   }
   if (!detail::dtype_is_known(tensor.dtype)) {
@@ -100,7 +100,7 @@ inline void check_shape_and_dtype(const DLTensor& tensor) {
   }
   for (std::size_t r = 0; r < static_cast<std::size_t>(tensor.ndim); ++r) {
     if (tensor.shape[r] < 0) {
-      refuse(errc::shape_negative, indexed("shape", r), "an extent of 0 or more elements",
+      refuse(errc::invalid_tensor, indexed("shape", r), "an extent of 0 or more elements",
              digits(tensor.shape[r]), "have the producer correct shape");
     }
   }
@@ -154,7 +154,7 @@ USM_DLPACK_COLD inline void refuse_alignment(std::string_view expected, std::uin
 }
 
 USM_DLPACK_COLD inline void refuse_span() {
-  refuse(errc::span_overflow, "strides", "a view that the address space can hold",
+  refuse(errc::out_of_range, "strides", "a view that the address space can hold",
          "offsets beyond it", "correct shape, strides (in elements) or byte_offset");
 }
 
@@ -182,7 +182,7 @@ inline tensor_structure check_structure(const DLTensor& tensor,
     return result;
   }
   if (tensor.data == nullptr) {
-    detail::refuse(errc::data_null, "data", "the address of the elements", "null",
+    detail::refuse(errc::invalid_tensor, "data", "the address of the elements", "null",
                    "set data where the tensor is made, or an extent of shape to 0");
   }
   const auto data = reinterpret_cast<std::uintptr_t>(tensor.data);

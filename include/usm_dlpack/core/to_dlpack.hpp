@@ -21,9 +21,8 @@ namespace detail {
 
 template <class Index>
 USM_DLPACK_COLD void refuse_offset(Index index) {
-  refuse(errc::offset_out_of_range, "element_offset",
-         "a first element within reach of a pointer", digits(index),
-         "correct the mapping of the view");
+  refuse(errc::out_of_range, "element_offset", "a first element within reach of a pointer",
+         digits(index), "correct the mapping of the view");
 }
 
 /// Address of the element whose indices are all zero. @pre the view has elements
@@ -128,8 +127,7 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
 /// `byte_offset` is 0; const and volatile are cast away. The data must outlive every use of
 /// the result. Source: DLPack `DLTensor`; semantics of `cuda::to_dlpack_tensor`.
 /// @param device unchecked: the memory must belong to it
-/// @throws conversion_error `layout_not_strided`, `extent_out_of_range`,
-///         `stride_out_of_range`, `offset_out_of_range`
+/// @throws conversion_error `layout_not_strided`, `out_of_range`
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] constexpr auto to_dlpack_tensor(const View& view, DLDevice device)
     -> dlpack_tensor<View::rank()> {

@@ -59,7 +59,7 @@ void check_rank(const DLTensor& tensor) {
   constexpr std::size_t rank = View::rank();
   if (static_cast<std::size_t>(tensor.ndim) != rank) {
     refuse(
-        errc::rank_mismatch, "ndim", digits(rank) + " for the view's rank",
+        errc::shape_mismatch, "ndim", digits(rank) + " for the view's rank",
         digits(tensor.ndim),
         std::string("reshape the array") +
             (static_cast<std::size_t>(tensor.ndim) + 1 == rank  // an array is a list of such
@@ -307,7 +307,7 @@ template <class View, class = detail::required_view<View>,
 
 /// Makes a checked view of a managed tensor. Its major version must be 1 and its flags known.
 /// Read-only memory needs const elements; padded elements need a padded element type.
-/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
+/// @throws conversion_error also `version_unsupported`, `read_only`
 template <class View, class = detail::required_view<View>,
           std::enable_if_t<detail::has_no_usm_kind<View>, int> = 0>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed) {

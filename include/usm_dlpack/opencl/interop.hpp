@@ -31,7 +31,7 @@ using opencl_reference = std::unique_ptr<std::remove_pointer_t<Native>, cl_int (
 
 inline void check_is_opencl(sycl::backend backend, const char* field) {
   if (backend != sycl::backend::opencl) {
-    refuse(errc::backend_not_accepted, field, "one of the backend opencl",
+    refuse(errc::device_not_accepted, field, "one of the backend opencl",
            std::string("one of the backend ") + to_string(backend),
            "use a device of the backend opencl, or the handles of the other backend");
   }
@@ -59,7 +59,7 @@ inline const opencl_queries* opencl_of(const platform_entry& entry) noexcept {
 /// Gets the handle of a device, or of a queue's device. The result is a `std::unique_ptr` that
 /// owns a reference and releases it; OpenCL does not count references to root devices. Destroy
 /// it before the OpenCL driver is unloaded: do not make it a static variable.
-/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+/// @throws conversion_error `device_not_accepted`, `runtime_error`
 [[nodiscard]] inline detail::opencl_reference<cl_device_id> opencl_device(
     const sycl::device& device) {
   return detail::retained_handle<cl_device_id>(device, "device", "clReleaseDevice");
@@ -70,7 +70,7 @@ inline const opencl_queries* opencl_of(const platform_entry& entry) noexcept {
 }
 
 /// Gets the handle of a context, or of a queue's context, as `opencl_device` does.
-/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+/// @throws conversion_error `device_not_accepted`, `runtime_error`
 [[nodiscard]] inline detail::opencl_reference<cl_context> opencl_context(
     const sycl::context& context) {
   return detail::retained_handle<cl_context>(context, "context", "clReleaseContext");
@@ -82,7 +82,7 @@ inline const opencl_queries* opencl_of(const platform_entry& entry) noexcept {
 
 /// Gets the handle of a queue, as `opencl_device` does. Commands that OpenCL code submits to
 /// it are ordered with SYCL's only if the queue is in order; otherwise wait in between.
-/// @throws conversion_error `backend_not_accepted`, `runtime_error`
+/// @throws conversion_error `device_not_accepted`, `runtime_error`
 [[nodiscard]] inline detail::opencl_reference<cl_command_queue> opencl_queue(
     const sycl::queue& queue) {
   return detail::retained_handle<cl_command_queue>(queue, "queue", "clReleaseCommandQueue");

@@ -136,8 +136,8 @@ class any_view {
   /// The array as a view, which lives as long as this.
   /// @param name of the parameter, for errors: their field is then `y.dtype`, for example
   /// @throws conversion_error as for a parameter of this type: `dtype_mismatch`,
-  ///         `rank_mismatch`, `read_only`, `usm_type_not_accepted`, `extent_mismatch`,
-  ///         `index_type_too_small`, `layout_mismatch`, `overlapping`
+  ///         `shape_mismatch`, `read_only`, `usm_type_not_accepted`, `index_type_too_small`,
+  ///         `layout_mismatch`, `overlapping`
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
   View as(const std::string& name = {}) const& USM_DLPACK_LIFETIMEBOUND {
     return detail::with_name(name, [&] {

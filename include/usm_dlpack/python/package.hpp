@@ -5,7 +5,7 @@
 // table up on first use, so it needs the package at run time, but does not link to it.
 //
 // The two are built separately, so only C types cross: pointers, integers and strings. Raise
-// `known_version` whenever a function or a field changes.
+// `known_version` whenever a function, a field or the name of a code of `errc` changes.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -53,7 +53,7 @@ struct failed_wait {
 /// Functions of usm_dlpack._core. They throw nothing. Those that set the Python error if they
 /// fail need the GIL.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 12;
+  static constexpr std::uint32_t known_version = 13;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;

@@ -178,7 +178,7 @@ USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t
         "OCL_ICD_FILENAMES=<folder of libsycl.so>/libintelocl.so");
   }
   const std::string last = std::to_string(count - 1);
-  refuse(errc::device_id_out_of_range, "device.device_id",
+  refuse(errc::no_device, "device.device_id",
          count == 1 ? "0 (the only root device in this process)"
                     : "from 0 to " + last + " (root devices in this process)",
          std::to_string(device_id),
@@ -188,7 +188,7 @@ USM_DLPACK_COLD inline void refuse_device_id(std::int32_t device_id, std::size_t
 
 USM_DLPACK_COLD inline void refuse_failed_device(std::size_t device_id,
                                                  const std::string& failure) {
-  refuse(errc::device_failed, "device.device_id", "a device that the SYCL runtime can use",
+  refuse(errc::no_device, "device.device_id", "a device that the SYCL runtime can use",
          "device " + std::to_string(device_id) + ", for which it throws \"" + failure + "\"",
          "repair its driver or hide it with ONEAPI_DEVICE_SELECTOR");
 }
@@ -282,7 +282,7 @@ inline std::int32_t device_id(const sycl::device& device) {
 }
 
 /// The root device with an id.
-/// @throws conversion_error `no_device`, `device_id_out_of_range`, `device_failed`
+/// @throws conversion_error `no_device`, `runtime_error`
 inline sycl::device root_device(std::int32_t device_id) {
   return detail::working_device(device_id).device;
 }
@@ -295,13 +295,13 @@ inline sycl::context default_context(std::int32_t device_id) {
 /// The root device with an id, as CUDA code names it: kDLCUDA and the ordinal. Pass it to
 /// `to_dlpack_tensor(view, device)` to describe USM of any kind for CUDA code, which uses the
 /// same address. The caller must order CUDA's stream behind the queue's work.
-/// @throws conversion_error `backend_not_accepted` for a device of another backend than CUDA,
+/// @throws conversion_error `device_not_accepted` for a device of another backend than CUDA,
 ///         and as `root_device`
 inline DLDevice cuda_device(std::int32_t device_id) {
   const detail::platform_entry& entry = detail::working_platform(device_id);
   const std::int32_t ordinal = detail::device_table::get().cuda_ordinal(device_id);
   if (ordinal < 0) {
-    detail::refuse(errc::backend_not_accepted, "device.device_id",
+    detail::refuse(errc::device_not_accepted, "device.device_id",
                    "a device of the backend cuda",
                    "device " + std::to_string(device_id) + " of the backend " +
                        usm_dlpack::to_string(entry.backend),

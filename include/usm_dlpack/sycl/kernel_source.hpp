@@ -141,7 +141,7 @@ class kernel_source {
   ///        For more than 2^31 - 1 work-items, rounded up, the kernel needs the build option
   ///        `-fno-sycl-id-queries-fit-in-int`.
   /// @returns the kernel's event, complete if nothing was launched
-  /// @throws conversion_error as `check_queue`, `extent_out_of_range`; sycl::exception as
+  /// @throws conversion_error as `check_queue`, `out_of_range`; sycl::exception as
   ///         `find`, errc::kernel_argument for another number of arguments than the kernel has
   ///         parameters, what the runtime throws for the launch, and of work that failed
   template <class Range, class... Arguments>

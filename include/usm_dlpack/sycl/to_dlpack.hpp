@@ -27,14 +27,14 @@ namespace detail {
 
 USM_DLPACK_COLD inline void refuse_queue_device(const std::string& memory_id,
                                                 std::int32_t queue_id) {
-  refuse(errc::queue_device_mismatch, "queue",
+  refuse(errc::device_mismatch, "queue",
          "a queue on device " + memory_id + ", where the memory is",
          "one on device " + digits(queue_id),
          "pass a queue of that device, or copy the memory to the queue's device");
 }
 
 USM_DLPACK_COLD inline void refuse_null() {
-  refuse(errc::data_null, "data", "the address of USM", "null",
+  refuse(errc::invalid_tensor, "data", "the address of USM", "null",
          "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
 }
 
@@ -46,7 +46,7 @@ USM_DLPACK_COLD inline void refuse_ambiguous(const std::vector<located_memory>& 
     names.append(names.empty() ? "device " : " and device ");
     names.append(digits(place.device_id()) + " (" + backend + ")");
   }
-  refuse(errc::context_ambiguous, "data", "an address that one platform knows",
+  refuse(errc::context_not_default, "data", "an address that one platform knows",
          "memory of " + names + " at it",
          "pass the queue or the context of the one that is meant");
 }
@@ -266,7 +266,7 @@ void check_queue_for(const Memory& memory, const sycl::queue& queue, std::size_t
 /// its id is then that of the platform's first device. If the view's type names a USM kind
 /// (sycl/to_mdspan.hpp), its elements must be of that kind.
 /// @throws conversion_error `pointer_unknown`, `context_not_default`, `device_without_id`,
-///         `usm_type_not_accepted`, `device_failed`, `runtime_error`, and those of the view
+///         `usm_type_not_accepted`, `no_device`, `runtime_error`, and those of the view
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::context& context)
     -> dlpack_tensor<View::rank()> {
@@ -277,7 +277,7 @@ template <class View, class = detail::required_bare_view<View>>
 
 /// Describes a view of USM in a queue's context; the queue's root device must be the memory's.
 /// Host USM gets the queue's device id. Does not wait for the queue.
-/// @throws conversion_error also `queue_device_mismatch`
+/// @throws conversion_error also `device_mismatch`
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::queue& queue)
     -> dlpack_tensor<View::rank()> {
@@ -288,7 +288,7 @@ template <class View, class = detail::required_bare_view<View>>
 /// must know the pointer. Prefer to pass the queue: an OpenCL GPU and Level Zero may give the
 /// same address to different memory. Among several root devices, an empty view is refused
 /// unless exactly one context knows its pointer.
-/// @throws conversion_error also `context_ambiguous`
+/// @throws conversion_error also `context_not_default`
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view) -> dlpack_tensor<View::rank()> {
   return detail::export_view(view, detail::find_device_by_address);

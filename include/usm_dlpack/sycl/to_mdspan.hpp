@@ -87,7 +87,7 @@ inline constexpr sycl::usm::alloc usm_kind_v = detail::usm_kind_of<detail::acces
 /// Validates a tensor by the import protocol (`validate`) and makes a view of it
 /// (`to_mdspan`). If the view's type names a USM kind, the memory must be of that kind.
 /// @throws conversion_error of the first broken rule: those of `validate`, with
-///         `rank_mismatch` before `shape` is read, then those of `to_mdspan`
+///         `shape_mismatch` before `shape` is read, then those of `to_mdspan`
 template <class View, class = detail::required_view<View>>
 [[nodiscard]] View to_mdspan(const DLTensor& tensor, const requirements& wanted) {
   return detail::import_view<View>(tensor, detail::require_kind<View>(wanted),

@@ -101,7 +101,7 @@ inline std::int32_t export_id(const sycl::queue& queue) {
 template <class Array>
 void check_not_moved_from(const Array& array) {
   if (array.data() == nullptr) {
-    refuse(errc::data_null, "data", "the memory of the array", "null: it was moved from",
+    refuse(errc::invalid_tensor, "data", "the memory of the array", "null: it was moved from",
            "use the array that it was moved to");
   }
 }
@@ -136,7 +136,7 @@ inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
     address = std::align(alignment, size, address, space);
   }
   if (address == nullptr) {
-    refuse(errc::data_null, "data",
+    refuse(errc::runtime_error, "data",
            digits(size) + " bytes of " + to_string(kind) + " USM for the array",
            "null: the SYCL runtime had none to give", "free other memory, or use less");
   }
@@ -188,9 +188,8 @@ class usm_array {
   /// @param queue made from a root device without a context; kept
   /// @param shape extents, or a mapping if the layout needs more
   /// @throws conversion_error `context_not_default`, `device_without_id`,
-  ///         `extent_out_of_range`, `extent_mismatch`, `index_type_too_small`,
-  ///         `span_overflow`, those of the view, `data_null` if there is no memory,
-  ///         `runtime_error`
+  ///         `out_of_range`, `shape_mismatch`, `index_type_too_small`, those of the view,
+  ///         `runtime_error`, also if there is no memory
   template <class Shape,
             std::enable_if_t<std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape)
@@ -217,7 +216,7 @@ class usm_array {
 
   /// The elements, on which `queue()` may still work: a view knows no queue, so give others
   /// the array itself. Must not outlive the array or its managed tensor.
-  /// @throws conversion_error `data_null` if the array was moved from
+  /// @throws conversion_error `invalid_tensor` if the array was moved from
   View view() const& USM_DLPACK_LIFETIMEBOUND {
     detail::check_not_moved_from(*this);
     return View(data(), mapping_);
@@ -277,7 +276,7 @@ class usm_array {
         sizeof(element_type);
     const auto count = mapping.required_span_size();
     if (!detail::fits_int64(count) || static_cast<std::uint64_t>(count) > most) {
-      detail::refuse(errc::span_overflow, "shape",
+      detail::refuse(errc::out_of_range, "shape",
                      "at most " + detail::digits(most) + " elements of the element type",
                      detail::digits(count), "make the array smaller");
     }

@@ -213,7 +213,7 @@ struct import_protocol {
              usm_dlpack::to_string(tensor.dtype), "convert the array to that dtype");
     }
     if (wanted.ndim && *wanted.ndim != tensor.ndim) {
-      refuse(errc::rank_mismatch, "ndim", digits(*wanted.ndim) + ", as asked for",
+      refuse(errc::shape_mismatch, "ndim", digits(*wanted.ndim) + ", as asked for",
              digits(tensor.ndim), "reshape the array");
     }
     if (wanted.unique && !result.structure_.unique) {
@@ -233,7 +233,7 @@ struct import_protocol {
     if (!wanted.backends.contains(entry.backend)) {
       const std::string names = names_of(wanted.backends, known_backends);
       refuse(
-          errc::backend_not_accepted, "device.device_id",
+          errc::device_not_accepted, "device.device_id",
           names.empty() ? "a device of no backend" : "a device of the backend " + names,
           "device " + digits(id) + " of the backend " + usm_dlpack::to_string(entry.backend),
           "move the array to a device of an accepted backend");
@@ -351,7 +351,7 @@ inline usm_allocation validate(const DLTensor& tensor, const requirements& wante
 }
 
 /// Checks the version and flags of a managed tensor, then its DLTensor. Calls no deleter.
-/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`
+/// @throws conversion_error also `version_unsupported`, `read_only`
 inline usm_allocation validate(const DLManagedTensorVersioned& managed,
                                const requirements& wanted = {}) {
   detail::check_managed(managed, wanted);

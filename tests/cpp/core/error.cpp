@@ -11,11 +11,12 @@ namespace {
 using namespace usm_dlpack_test;
 
 conversion_error some_error() {
-  return {errc::data_null, {"data", "the address of the elements", "null", "have it set"}};
+  return {errc::invalid_tensor,
+          {"data", "the address of the elements", "null", "have it set"}};
 }
 
 void expect_some_error(const conversion_error& error) {
-  EXPECT_EQ(error.code(), errc::data_null);
+  EXPECT_EQ(error.code(), errc::invalid_tensor);
   EXPECT_EQ(error.field(), "data");
   EXPECT_EQ(error.expected(), "the address of the elements");
   EXPECT_EQ(error.found(), "null");
@@ -53,7 +54,7 @@ TEST(Error, KeepsNothingWhereThereIsNoMemoryForIt) {
     const allocation_count count;
     fail_allocation(++failed);
     try {
-      detail::refuse(errc::data_null, text, text, text, text);
+      detail::refuse(errc::invalid_tensor, text, text, text, text);
     } catch (const conversion_error&) {
       refused = true;
     } catch (const std::bad_alloc&) {

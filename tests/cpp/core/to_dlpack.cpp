@@ -42,14 +42,13 @@ TEST(ToDlpack, TakesAFirstElementAsFarAsAPointerReachesAndNoFarther) {
   EXPECT_EQ(first_of(64, reach), 64 + static_cast<std::uintptr_t>(reach) * 8);
   EXPECT_EQ(first_of(high, -reach), high - static_cast<std::uintptr_t>(reach) * 8);
   for (const std::int64_t index : {reach + 1, -reach - 1, int64_min}) {
-    EXPECT_REFUSAL(first_of(high, index), errc::offset_out_of_range, "element_offset");
+    EXPECT_REFUSAL(first_of(high, index), errc::out_of_range, "element_offset");
   }
   std::uint8_t element = 0;
   for (const std::uint64_t index : {beyond_int64, ~std::uint64_t{0}}) {
     const odd::hand_written_view<std::uint8_t, std::uint64_t, 1> view{
         &element, {1}, {{1}, index}};
-    EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::offset_out_of_range,
-                   "element_offset");
+    EXPECT_REFUSAL(to_dlpack_tensor(view, some_device), errc::out_of_range, "element_offset");
   }
 }
 
@@ -110,13 +109,12 @@ void expect_outcome(const std::array<Integer, 2>& extents,
 
 TEST(ToDlpack, RefusesNumbersOutsideOfInt64) {
   constexpr auto most = static_cast<std::uint64_t>(int64_max);
-  const char* const first_extent = "extent_out_of_range of shape[0]";
-  const char* const last_extent = "extent_out_of_range of shape[1]";
+  const char* const first_extent = "out_of_range of shape[0]";
+  const char* const last_extent = "out_of_range of shape[1]";
   expect_outcome<std::uint64_t>({most, 1}, {1, most}, "nothing");
   expect_outcome<std::uint64_t>({1, beyond_int64}, {beyond_int64, 1}, last_extent);
   expect_outcome<std::uint64_t>({beyond_int64, beyond_int64}, {1, 1}, first_extent);
-  expect_outcome<std::uint64_t>({1, 0}, {1, ~std::uint64_t{0}},
-                                "stride_out_of_range of strides[1]");
+  expect_outcome<std::uint64_t>({1, 0}, {1, ~std::uint64_t{0}}, "out_of_range of strides[1]");
   expect_outcome<std::int64_t>({1, 1}, {int64_min, int64_min}, "nothing");
   expect_outcome<std::int64_t>({-1, -1}, {1, 1}, first_extent);
   expect_outcome<std::int8_t>({1, -1}, {1, 1}, last_extent);
@@ -126,7 +124,7 @@ TEST(ToDlpack, RefusesNumbersOutsideOfInt64) {
   const int128 low_bits_are_1 = (int128{1} << 64) + 1;
   expect_outcome<int128>({2, 3}, {3, -1}, "nothing");
   expect_outcome<int128>({low_bits_are_1, 0}, {1, 1}, first_extent);
-  expect_outcome<int128>({2, 3}, {-low_bits_are_1, 1}, "stride_out_of_range of strides[0]");
+  expect_outcome<int128>({2, 3}, {-low_bits_are_1, 1}, "out_of_range of strides[0]");
 #endif
 }
 

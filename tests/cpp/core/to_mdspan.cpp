@@ -340,10 +340,10 @@ TEST(ToMdspan, RefusesMemoryThatNoViewCanHave) {
   using rows = view<md::layout_right, std::int64_t>;
   strided_tensor sample({3, 2}, {2, 1});
   sample.tensor.data = reinterpret_cast<void*>(~std::uintptr_t{15});
-  EXPECT_REFUSAL(to_mdspan<rows>(sample.tensor), errc::span_overflow, "strides");
+  EXPECT_REFUSAL(to_mdspan<rows>(sample.tensor), errc::out_of_range, "strides");
   sample.tensor.data = reinterpret_cast<void*>(std::uintptr_t{64});
   sample.shape[0] = two_to_61;
-  EXPECT_REFUSAL(to_mdspan<rows>(sample.tensor), errc::span_overflow, "strides");
+  EXPECT_REFUSAL(to_mdspan<rows>(sample.tensor), errc::out_of_range, "strides");
 }
 
 TEST(ToMdspan, TakesReadOnlyMemoryForAViewThatCannotWriteAlone) {
@@ -367,7 +367,7 @@ TEST(ToMdspan, TakesEveryMinorVersionAndLeavesTheDeleterAlone) {
   }
   EXPECT_EQ(to_mdspan<plain_view>(legacy.managed).data_handle(), legacy.valid.elements.data());
   legacy.valid.shape[1] = -3;
-  EXPECT_REFUSAL(to_mdspan<plain_view>(legacy.managed), errc::shape_negative, "shape[1]");
+  EXPECT_REFUSAL(to_mdspan<plain_view>(legacy.managed), errc::invalid_tensor, "shape[1]");
   EXPECT_EQ(versioned.deleted + legacy.deleted, 0);
 }
 

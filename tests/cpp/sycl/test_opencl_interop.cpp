@@ -42,7 +42,7 @@ TEST(OpenclInterop, HandlesOfSyclObjectsOwnOneReference) {
 
 TEST(OpenclInterop, AnotherBackendIsRefused) {
   EXPECT_REFUSAL(detail::check_is_opencl(sycl::backend::ext_oneapi_level_zero, "queue"),
-                 errc::backend_not_accepted, "queue", "one of the backend opencl",
+                 errc::device_not_accepted, "queue", "one of the backend opencl",
                  "one of the backend level_zero");
 }
 

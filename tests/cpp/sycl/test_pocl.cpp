@@ -45,10 +45,10 @@ TEST(PoclRoots, MemoryIsOfItsDeviceAloneAndHostMemoryOfEach) {
         }
         const std::string there = std::to_string(id);
         const std::string here = std::to_string(other);
-        EXPECT_REFUSAL(by_queue(), errc::queue_device_mismatch, "queue",
+        EXPECT_REFUSAL(by_queue(), errc::device_mismatch, "queue",
                        "a queue on device " + there + ", where the memory is",
                        "one on device " + here);
-        EXPECT_REFUSAL(check_queue(queue, memory.view), errc::queue_device_mismatch, "queue");
+        EXPECT_REFUSAL(check_queue(queue, memory.view), errc::device_mismatch, "queue");
         EXPECT_REFUSAL(prove(), errc::device_mismatch, "device.device_id",
                        there + " (the root device of the memory)", here);
       }

@@ -80,7 +80,7 @@ TEST(UsmExport, MemoryOfAnotherContextThanTheDefaultOrTheGivenOneIsRefusedOnOpen
         EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 0), given...),
                        errc::context_not_default, "context");
         EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 16), given...),
-                       errc::data_null, "data");
+                       errc::invalid_tensor, "data");
       });
       EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue.get_context()), errc::pointer_unknown,
                      "data", {}, {}, "the context that it is of");
@@ -96,8 +96,8 @@ TEST(UsmExport, NullAndWhatIsNoUsmAreRefusedUnpooled) {
   expect_unknown(view_of(on_stack.data(), 16), queue);
   expect_unknown(view_of(on_heap->data(), 16), queue);
   with_each_place(queue, [](const auto&... place) {
-    EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 16), place...), errc::data_null,
-                   "data");
+    EXPECT_REFUSAL(to_dlpack_tensor(view_of<float>(nullptr, 16), place...),
+                   errc::invalid_tensor, "data");
   });
   for (const alloc kind : usm_kinds) {
     SCOPED_TRACE(usm_dlpack::to_string(kind));
@@ -209,7 +209,7 @@ TEST(TwoDevicesUsmExport, AQueueOnAnotherRootDeviceThanTheMemoryIsRefused) {
       SCOPED_TRACE(usm_dlpack::to_string(kind));
       const usm_floats memory(kind, queue_on(there));
       const auto expect_refused = [&](const auto& act) {
-        EXPECT_REFUSAL(act(), errc::queue_device_mismatch, "queue",
+        EXPECT_REFUSAL(act(), errc::device_mismatch, "queue",
                        "a queue on device " + std::to_string(there) + ", where the memory is",
                        "one on device " + std::to_string(here));
       };
@@ -252,7 +252,7 @@ TEST(TwoDevicesUsmExport, AnAddressThatTwoPlatformsKnowNeedsAContextOrAQueue) {
   const sycl::queue queue = queue_on(0);
   const usm_floats memory(alloc::device, queue);
   const changed_table aliased(alias);
-  EXPECT_REFUSAL(to_dlpack_tensor(memory.view), errc::context_ambiguous, "data",
+  EXPECT_REFUSAL(to_dlpack_tensor(memory.view), errc::context_not_default, "data",
                  "an address that one platform knows",
                  "memory of device 0 (opencl) and device 1 (opencl) at it");
   EXPECT_EQ(id_of(to_dlpack_tensor(memory.view, queue)), 0);
@@ -278,8 +278,8 @@ TEST(TwoDevicesUsmExport, APlatformWhoseQueryFailsDisturbsNoOther) {
 TEST(ThreeDevicesUsmExport, MemoryOfOneOfTwoOtherDevicesIsRefusedByTheIdsOfBoth) {
   const usm_floats memory;
   const changed_table aliased(alias);
-  EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue_on(2)), errc::queue_device_mismatch,
-                 "queue", "a queue on device 0 or 1, where the memory is", "one on device 2");
+  EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue_on(2)), errc::device_mismatch, "queue",
+                 "a queue on device 0 or 1, where the memory is", "one on device 2");
   const auto named = to_dlpack_tensor(memory.view, DLDevice{kDLOneAPI, 2});
   EXPECT_REFUSAL(validate(named.get()), errc::device_mismatch, "device.device_id",
                  "0 or 1 (the root device of the memory)", "2");
@@ -295,7 +295,7 @@ TEST(TwoDevicesUsmExport, TheIdIsThatOfTheTrueDeviceAndTheQueueMustBeOnIt) {
     const usm_floats memory(kind, queue);
     EXPECT_EQ(id_of(to_dlpack_tensor(memory.view)), 1);
     EXPECT_EQ(id_of(to_dlpack_tensor(memory.view, queue.get_context())), 1);
-    EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue), errc::queue_device_mismatch, "queue",
+    EXPECT_REFUSAL(to_dlpack_tensor(memory.view, queue), errc::device_mismatch, "queue",
                    "a queue on device 1, where the memory is", "one on device 0");
     const empty_view empty(memory.as<float>(), 3, 0);  // of the queue's device
     expect_empty(to_dlpack_tensor(empty, queue), 0);

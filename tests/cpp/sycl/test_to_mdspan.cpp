@@ -119,8 +119,8 @@ TEST(UsmMdspan, ARankThatIsNotTheViewsIsRefusedBeforeTheShapeIsRead) {
   tensor.shape = two_extents.get();
   tensor.strides = nullptr;
   tensor.ndim = std::numeric_limits<std::int32_t>::max();
-  EXPECT_REFUSAL(to_mdspan<view>(tensor, {}), errc::rank_mismatch, "ndim");
-  EXPECT_REFUSAL(to_mdspan<device_mdspan<view>>(tensor), errc::rank_mismatch, "ndim");
+  EXPECT_REFUSAL(to_mdspan<view>(tensor, {}), errc::shape_mismatch, "ndim");
+  EXPECT_REFUSAL(to_mdspan<device_mdspan<view>>(tensor), errc::shape_mismatch, "ndim");
 }
 
 }  // namespace test_to_mdspan

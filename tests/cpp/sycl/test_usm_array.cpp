@@ -101,16 +101,16 @@ TEST(UsmArray, MemoryIsAlignedTo256BytesOrAsTheAccessorPromises) {
 TEST(UsmArray, ASizeThatIsTooLargeOrNegativeIsRefused) {
   const sycl::queue queue = queue_on();
   constexpr std::int64_t most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(float);
-  EXPECT_REFUSAL(device_array(queue, extents(most, 1)), errc::data_null, "data",
+  EXPECT_REFUSAL(device_array(queue, extents(most, 1)), errc::runtime_error, "data",
                  "9223372036854775804 bytes of device USM for the array",
                  "null: the SYCL runtime had none to give");
-  EXPECT_REFUSAL(device_array(queue, extents(most + 1, 1)), errc::span_overflow, "shape",
+  EXPECT_REFUSAL(device_array(queue, extents(most + 1, 1)), errc::out_of_range, "shape",
                  "at most 2305843009213693951 elements of the element type",
                  "2305843009213693952");
   EXPECT_REFUSAL(device_array(queue, extents(most, 5)), errc::index_type_too_small, "shape",
                  "a product that the view's index type int64_t holds", "a larger one",
                  "make the array smaller");
-  EXPECT_REFUSAL(device_array(queue, extents(4, -1)), errc::extent_out_of_range, "shape[1]");
+  EXPECT_REFUSAL(device_array(queue, extents(4, -1)), errc::out_of_range, "shape[1]");
 
   using narrow = md::dextents<std::int32_t, 3>;
   EXPECT_REFUSAL((usm_array<md::mdspan<float, narrow>>(queue, narrow(0, 65536, 65536))),
@@ -142,7 +142,7 @@ TEST(UsmArray, AShapeIsLookedAtBeforeItIsConverted) {
                  errc::index_type_too_small, "shape[1]");
   expect_refused_shape<narrow>(queue, extents(beyond, 6), errc::index_type_too_small);
   using fixed = usm_array<md::mdspan<float, md::extents<int, 3, md::dynamic_extent>>>;
-  expect_refused_shape<fixed>(queue, std::array<int, 2>{2, 6}, errc::extent_mismatch);
+  expect_refused_shape<fixed>(queue, std::array<int, 2>{2, 6}, errc::shape_mismatch);
   EXPECT_REFUSAL(fixed(queue, std::array<std::int64_t, 1>{beyond}), errc::index_type_too_small,
                  "shape[1]");
   EXPECT_EQ(fixed(queue, std::array<std::int64_t, 1>{6}).size_bytes(), 72U);
@@ -199,7 +199,7 @@ TEST(UsmArray, AnArrayThatWasMovedFromIsNotUsed) {
   device_array made(queue_on(), extents(4, 6));
   const device_array other = std::move(made);
   const auto refuses = [](const auto& use) {
-    EXPECT_REFUSAL(use(), errc::data_null, "data", "the memory of the array",
+    EXPECT_REFUSAL(use(), errc::invalid_tensor, "data", "the memory of the array",
                    "null: it was moved from", "use the array that it was moved to");
   };
   refuses([&] { return to_managed_tensor(std::move(made)); });

@@ -92,12 +92,12 @@ TEST(UsmImport, ARefusalNamesAllThatIsAccepted) {
   requirements wanted;
   wanted.backends = {sycl::backend::ext_oneapi_native_cpu, sycl::backend::ext_oneapi_hip};
   const sycl::backend own = root_devices().at(0).get_backend();
-  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::backend_not_accepted,
-                 "device.device_id", "a device of the backend hip or native_cpu",
+  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::device_not_accepted, "device.device_id",
+                 "a device of the backend hip or native_cpu",
                  std::string("device 0 of the backend ") + to_string(own));
   wanted.backends = std::initializer_list<sycl::backend>{};
-  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::backend_not_accepted,
-                 "device.device_id", "a device of no backend");
+  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::device_not_accepted, "device.device_id",
+                 "a device of no backend");
 }
 
 // --- The pointer ----------------------------------------------------------------------------

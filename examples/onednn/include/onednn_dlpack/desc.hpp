@@ -114,13 +114,13 @@ inline DLDataType to_dlpack_dtype(dnnl::memory::data_type type) {
 /// Describes a tensor to oneDNN: up to 12 dimensions, with strides of 0, or of at least the
 /// next smaller one times its extent. Rank 0 becomes one dimension of extent 1, because oneDNN
 /// takes a descriptor without dimensions for "no argument".
-/// @throws conversion_error as `check_structure`; `dtype_unsupported`, `ndim_out_of_range`,
+/// @throws conversion_error as `check_structure`; `dtype_unsupported`, `shape_mismatch`,
 ///         `layout_mismatch`
 inline dnnl::memory::desc to_desc(const DLTensor& tensor) {
   const bool empty = usm_dlpack::check_structure(tensor).empty;
   const dnnl::memory::data_type type = to_data_type(tensor.dtype);
   if (tensor.ndim > DNNL_MAX_NDIMS) {
-    detail::refuse(usm_dlpack::errc::ndim_out_of_range, "ndim",
+    detail::refuse(usm_dlpack::errc::shape_mismatch, "ndim",
                    "at most " + std::to_string(DNNL_MAX_NDIMS) + " dimensions, as oneDNN has",
                    std::to_string(tensor.ndim), "reshape the array");
   }
@@ -168,9 +168,8 @@ inline description describe(const dnnl::memory::desc& desc) {
   const DLDataType dtype = to_dlpack_dtype(desc.get_data_type());
   const std::int64_t bits = desc.get_submemory_offset() * dtype.bits;
   if (bits % 8 != 0) {
-    detail::refuse(usm_dlpack::errc::offset_out_of_range, "submemory_offset",
-                   "one of whole bytes", std::to_string(bits) + " bits",
-                   "reorder to memory of its own first");
+    detail::refuse(usm_dlpack::errc::out_of_range, "submemory_offset", "one of whole bytes",
+                   std::to_string(bits) + " bits", "reorder to memory of its own first");
   }
   return {dtype, desc.get_dims(), desc.get_strides(), static_cast<std::uint64_t>(bits / 8)};
 }

@@ -31,7 +31,7 @@ inline void check_context(const char* field, std::int32_t id, bool is_default,
 inline void check_queue(const sycl::queue& queue, std::int32_t engine_id) {
   const std::int32_t id = usm_dlpack::device_id(queue.get_device());
   if (id != engine_id) {
-    refuse(usm_dlpack::errc::queue_device_mismatch, "queue",
+    refuse(usm_dlpack::errc::device_mismatch, "queue",
            "one on device " + std::to_string(engine_id) + ", where the engine is",
            "one on device " + std::to_string(id), "make the engine of the queue's device");
   }
@@ -75,7 +75,7 @@ inline std::int32_t device_id(const dnnl::engine& engine) {
 }
 
 /// The stream of a queue, which orders as the queue does.
-/// @throws conversion_error `queue_device_mismatch`, `context_not_default`
+/// @throws conversion_error `device_mismatch`, `context_not_default`
 inline dnnl::stream make_stream(const dnnl::engine& engine, sycl::queue queue) {
   detail::check_queue(queue, device_id(engine));
   return dnnl::sycl_interop::make_stream(engine, queue);
@@ -91,7 +91,7 @@ inline dnnl::memory make_memory(const DLTensor& tensor, const dnnl::engine& engi
 
 /// The same for a managed tensor, which stays the caller's.
 /// @param wanted `writable` for an output
-/// @throws conversion_error also `version_unsupported`, `flags_unknown`, `read_only`, and
+/// @throws conversion_error also `version_unsupported`, `read_only`, and
 ///         `dtype_unsupported` for padded elements of 4 bits
 inline dnnl::memory make_memory(const DLManagedTensorVersioned& managed,
                                 const dnnl::engine& engine,
