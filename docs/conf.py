@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of Sphinx. Doxygen reads the headers first, a project for each folder of them.
 
-Two things are our own. A code or a public name that a page has in backticks links to its page, and
+Two things are our own. A code or a public name that a page has in backticks links to its place, and
 links of files that a page includes lead where they lead in the file.
 """
 
@@ -122,7 +122,10 @@ def link_included(app: Sphinx, path: Path, parent: str, content: list[str]) -> N
 
 def link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Make a link of each code and public name that the text of a page has in backticks."""
-    places = {page.stem: (f"errors/{page.stem}", "") for page in (DOCS / "errors").glob("*.md")}
+    places = {}
+    for page in (DOCS / "errors").glob("*.md"):
+        for code in re.findall(r"^## `(\w+)`$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            places[code] = f"errors/{page.stem}", f"#{nodes.make_id(code)}"
     for domain in ("py", "cpp"):
         for name, _, _, page, anchor, _ in app.env.domains[domain].get_objects():
             if PUBLIC_NAME.fullmatch(name):

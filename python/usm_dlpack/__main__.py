@@ -19,8 +19,9 @@ wrong.
 """
 _ERRORS = "Prints the section of the documentation on an error code, or the list of all codes."
 
-_SECTION = re.compile(r"^#+ `(\w+)`: (.*)\n", re.MULTILINE)
-# Only the pages of codes are installed, not those that they link to.
+# A heading, and the first paragraph, which says what the code means.
+_SECTION = re.compile(r"^## `(\w+)`\n\n(.+?)\n\n", re.MULTILINE | re.DOTALL)
+# Of the documentation, only the sections of codes are installed.
 _REFERENCE = re.compile(r"\s\(\[[^\]]+\]\([^)\s]+\.md[^)\s]*\)\)")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\.md[^)\s]*\)")
 _LABEL = re.compile(r"\*\*([^*\n]+)\*\*")
@@ -63,19 +64,19 @@ def _text_of(found: dict[str, Any]) -> str:
 
 
 def _sections() -> dict[str, tuple[str, str]]:
-    """Return the title and the text of the section of each code."""
+    """Return the meaning of each code, on one line, and the rest of its section."""
     from usm_dlpack import _paths
 
     sections = {}
     for file in sorted(Path(_paths.installed("errors")).glob("*.md")):
         _, *parts = _SECTION.split(file.read_text(encoding="utf-8"))
-        for code, title, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-            sections[code] = title, text
+        for code, meaning, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+            sections[code] = _plain(meaning).replace("\n", " "), text
     return sections
 
 
 def _plain(markdown: str) -> str:
-    """Return the text of a page for a terminal: without links, with code indented."""
+    """Return Markdown for a terminal: without links, with code indented."""
     text = _LABEL.sub(r"\1", _LINK.sub(r"\1", _REFERENCE.sub("", markdown)))
     lines = []
     indent = ""
@@ -91,8 +92,8 @@ def _print_errors(code: str | None) -> int:
     sections = _sections()
     if code is None:
         width = max(map(len, sections))
-        for name, (title, _) in sections.items():
-            print(f"{name:{width}}  {title}")
+        for name, (meaning, _) in sections.items():
+            print(f"{name:{width}}  {meaning}")
         return 0
     if code not in sections:
         print(
@@ -101,8 +102,8 @@ def _print_errors(code: str | None) -> int:
             file=sys.stderr,
         )
         return 2
-    title, text = sections[code]
-    print(f"{code}: {title}\n\n{_plain(text)}")
+    meaning, text = sections[code]
+    print(f"{code}: {meaning}\n\n{_plain(text)}")
     return 0
 
 

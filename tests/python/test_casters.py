@@ -83,8 +83,9 @@ class Arrays:
         return ForeignArray(foreign)
 
 
-# The end of a call: what it returns; the code, what was found, and the field unless `FIELDS` has
-# it, where nanobind gives the reason and pybind11 its TypeError; or None, for the TypeError of both.
+# The end of a call: what it returns; or, where nanobind gives the reason and pybind11 its
+# TypeError, the code, what was found, and the field unless `FIELDS` has it; or None, for the
+# TypeError of both.
 End = str | tuple[str, str] | tuple[str, str, str] | None
 Call = tuple[str, Callable[[Arrays], tuple[Any, ...]], End]
 

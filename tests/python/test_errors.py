@@ -5,6 +5,7 @@ import copy
 import pickle
 import re
 
+import guide
 import pytest
 import usm_dlpack
 from memory_sources import TypedArray, address_of
@@ -34,10 +35,10 @@ def test_the_table_names_the_codes_whose_class_is_a_type_error():
 
 
 @pytest.mark.parametrize("code", [code for code, _ in _core.error_table()])
-def test_each_code_has_a_page_that_shows_a_use(project_root, code):
-    page = (project_root / "docs" / "errors" / f"{code}.md").read_text()
-    assert page.startswith(f"# `{code}`: ")
-    assert "```text" in page
+def test_each_code_has_one_section_that_says_what_to_do_and_shows_a_use(code):
+    (section,) = [page for page in guide.PAGES if page.endswith(f"#`{code}`")]
+    assert re.match(r"\n[A-Z`].+\.\n\n.*\*\*What to do:\*\* ", guide.text_of(section), re.DOTALL)
+    assert [language for language, _ in guide.blocks_of(section)][-1] == "text"
 
 
 def test_a_refusal_is_pickled_and_copied_with_all_its_parts():

@@ -3,7 +3,7 @@
 
 A program begins with a block that begins with an import, and ends before the next one of the page.
 The `text` right after one of its blocks is what it prints; where it raises, also the last line of
-the traceback.
+the traceback. Each section of docs/errors/ counts as a page.
 """
 
 import re
@@ -41,8 +41,15 @@ class Program:
         return done.stdout + "".join(f"{line}\n" for line in raised[-1:])
 
 
+def text_of(page: str) -> str:
+    """Return the text of a page, or of the section that follows `#` in its name."""
+    name, _, title = page.partition("#")
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0] if title else text
+
+
 def blocks_of(page: str) -> list[tuple[str, str]]:
-    return BLOCK.findall((DOCS / f"{page}.md").read_text(encoding="utf-8"))
+    return BLOCK.findall(text_of(page))
 
 
 def programs_of(page: str) -> list[Program]:
@@ -59,7 +66,14 @@ def programs_of(page: str) -> list[Program]:
     return programs
 
 
-PAGES = sorted(str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md"))
+def sections_of(page: str) -> list[str]:
+    """Return the names of a page of errors' sections; of another page, its own name."""
+    titles = re.findall(r"^## (.+)$", text_of(page), re.MULTILINE)
+    return [f"{page}#{title}" for title in titles] if page.startswith("errors/") else [page]
+
+
+FILES = sorted(str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md"))
+PAGES = [page for file in FILES for page in sections_of(file)]
 PAGES.append("../README")
 PROGRAMS = {
     f"{page} {number}": program
