@@ -10,7 +10,7 @@
 // DLPackTensor the results are.
 //
 // Every array is proved by the import protocol before the function runs, and lives as long as
-// the call. The view's type chooses the overload; if none takes the array, the reason is
+// the call. The view's type chooses the overload; if none accepts the array, the reason is
 // raised as `usm_dlpack.ConversionError`. A proof that fails, for example of the device or the
 // bounds, is raised at once. In containers (std::optional, std::variant, std::vector),
 // nanobind's own message replaces both; for a view that may be None, prefer `const View*` with

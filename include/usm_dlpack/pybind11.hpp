@@ -10,10 +10,10 @@
 // DLPackTensor the results are.
 //
 // Every array is proved by the import protocol before the function runs, and lives as long as
-// the call. The view's type chooses the overload; if none takes the array, pybind11 raises its
-// TypeError with the signatures. A proof that fails, for example of the device or the bounds,
-// is raised at once as `usm_dlpack.ConversionError`. Nothing is converted or copied. A plain
-// view waits for the array's queue (docs/how-to/pybind11.md). pybind11 2.12 or newer.
+// the call. The view's type chooses the overload; if none accepts the array, pybind11 raises
+// its TypeError with the signatures. A proof that fails, for example of the device or the
+// bounds, is raised at once as `usm_dlpack.ConversionError`. Nothing is converted or copied. A
+// plain view waits for the array's queue (docs/how-to/pybind11.md). pybind11 2.12 or newer.
 #pragma once
 
 // clang-format off: the order says which header may include which

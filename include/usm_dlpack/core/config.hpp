@@ -21,7 +21,7 @@ build with one of these
 remove that flag, because every refusal is an exception
 #endif
 
-// If a dlpack.h was included before, under any name, its include guard keeps others out.
+// The include guard of a dlpack.h that was included before, under any name, excludes others.
 #if !defined(DLPACK_DLPACK_H_) && !defined(DLPACK_MAJOR_VERSION)
 #if !__has_include(<dlpack/dlpack.h>)
 #error dlpack/dlpack.h: expected version 1.0 or newer, found no such header; \
@@ -54,10 +54,9 @@ point the include path to a 1.x one
 // Marks a function that always throws, so that it is not inlined into its callers.
 #define USM_DLPACK_COLD [[noreturn, gnu::cold, gnu::noinline]]
 
-// Defines the overload of `require` that refuses a broken rule at compile time. Overload
-// resolution may take it for a failed substitution. clang prints the sentence of the
-// attribute; for g++ `unavailable` would be a hard error, so it prints the argument of
-// `throw_if`.
+// Defines the overload of `require` that refuses a broken rule at compile time. It is
+// SFINAE-friendly. clang prints the sentence of the attribute; for g++ `unavailable` would be
+// a hard error, so it prints the argument of `throw_if`.
 #if defined(__clang__)
 #define USM_DLPACK_UNAVAILABLE(sentence) __attribute__((unavailable(sentence)))
 #else

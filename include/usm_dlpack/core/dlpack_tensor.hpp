@@ -20,10 +20,10 @@ class dlpack_tensor {
   /// Extents or strides, in elements.
   using array_type = std::array<std::int64_t, Rank>;
 
-  /// Has no dtype and no device; to be assigned to.
+  /// A tensor without dtype and device, to be assigned to.
   constexpr dlpack_tensor() noexcept = default;
 
-  /// Takes every field unchecked.
+  /// Stores every field unchecked.
   /// @param data the first element; may be null if an extent is 0
   constexpr dlpack_tensor(void* data, DLDevice device, DLDataType dtype,
                           const array_type& shape, const array_type& strides) noexcept

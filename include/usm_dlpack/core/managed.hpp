@@ -62,7 +62,7 @@ struct managed_block {
   }
 };
 
-/// Copies a tensor, and its shape and strides to `arrays`. Null strides are filled in.
+/// Copies a tensor, with shape and strides in `arrays`. Null strides are filled in.
 inline void write_tensor(const DLTensor& from, std::int64_t* arrays, DLTensor& to) noexcept {
   detail::copy_strides(from, arrays, arrays + from.ndim);
   to = from;
@@ -132,12 +132,12 @@ inline constexpr bool is_callable = false;
 template <class Owner>
 inline constexpr bool is_callable<Owner, std::void_t<decltype(&Owner::operator())>> = true;
 
-/// Whether an owner is a pointer, a lambda or a `std::function`, which nothing calls.
+/// Whether an owner is a pointer, a lambda or a `std::function`, which no deleter would call.
 template <class Owner>
 inline constexpr bool is_pointer_or_function = std::is_pointer_v<Owner> || is_callable<Owner>;
 
-/// Makes a managed tensor of either struct. Moves the owner last: if anything else fails, it
-/// is untouched.
+/// Makes a managed tensor of either struct. Moves the owner last, so that it is unchanged if
+/// anything else fails.
 template <class Managed, class Owner>
 auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
   static_assert(!is_python_handle<std::decay_t<Owner>>,
@@ -201,7 +201,7 @@ template <class Owner>
 template <class View, class Owner, class = detail::required_view<View>>
 [[nodiscard]] managed_tensor to_managed_tensor(const View& view, DLDevice device,
                                                Owner&& owner) {
-  const auto tensor = detail::describe<detail::empty_data::kept>(view, device);
+  const auto tensor = detail::describe<detail::empty_data::handle>(view, device);
   return usm_dlpack::to_managed_tensor(tensor.get(), std::forward<Owner>(owner),
                                        detail::flags_of<View>());
 }
@@ -216,7 +216,7 @@ template <class View, class Owner, class = detail::required_view<View>>
 [[nodiscard]] legacy_managed_tensor to_legacy_managed_tensor(const View& view, DLDevice device,
                                                              Owner&& owner) {
   detail::check_legacy_flags(detail::flags_of<View>());
-  const auto tensor = detail::describe<detail::empty_data::kept>(view, device);
+  const auto tensor = detail::describe<detail::empty_data::handle>(view, device);
   return usm_dlpack::to_legacy_managed_tensor(tensor.get(), std::forward<Owner>(owner),
                                               detail::flags_of<View>());
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes a layout mapping from the shape and strides of a well-formed tensor. The strides are
-// compared with the layout's before, because a mapping aborts where its preconditions do not
-// hold, or checks nothing. A new kind of layout needs a way here to tell its strides: layouts
-// are recognised by what their mappings are made from, whatever mdspan they belong to.
+// Makes a layout mapping from the shape and strides of a well-formed tensor. Compares the
+// strides with the layout's first, because a mapping's constructor may abort if a precondition
+// is broken, or check nothing. Layouts are recognised by their mapping's constructors, in any
+// implementation of mdspan. To support another kind of layout, compute its strides here.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -59,15 +59,15 @@ using stride_of_each = stride_type<Mapping>;
 /// Whether a mapping can be made from extents and `Strides`, and `Strides` from one integer
 /// for each dimension.
 template <class Mapping, class Strides, class Ranks, class = void>
-inline constexpr bool takes_strides = false;
+inline constexpr bool accepts_strides = false;
 template <class Mapping, class Strides, std::size_t... Ranks>
-inline constexpr bool takes_strides<
+inline constexpr bool accepts_strides<
     Mapping, Strides, std::index_sequence<Ranks...>,
     std::void_t<decltype(Strides{std::declval<stride_of_each<Mapping, Ranks>>()...})>> =
     std::is_constructible_v<Mapping, typename Mapping::extents_type, Strides>;
 
-/// What a mapping takes as strides: what its `strides()` returns, or an array of `index_type`
-/// or int64_t, or else void.
+/// The type of strides that a mapping's constructor accepts: the result of its `strides()`, or
+/// an array of `index_type` or int64_t; void if it accepts none.
 template <class Mapping, class Extents = typename Mapping::extents_type>
 struct strides_argument {
   static constexpr std::size_t rank = Extents::rank();
@@ -76,22 +76,23 @@ struct strides_argument {
   using indices = std::array<typename Extents::index_type, rank>;
   using numbers = std::array<std::int64_t, rank>;
   using type = std::conditional_t<
-      takes_strides<Mapping, own, ranks>, own,
+      accepts_strides<Mapping, own, ranks>, own,
       std::conditional_t<
-          takes_strides<Mapping, indices, ranks>, indices,
-          std::conditional_t<takes_strides<Mapping, numbers, ranks>, numbers, void>>>;
+          accepts_strides<Mapping, indices, ranks>, indices,
+          std::conditional_t<accepts_strides<Mapping, numbers, ranks>, numbers, void>>>;
 };
 
 template <class Mapping>
 inline constexpr bool made_from_strides =
     !std::is_void_v<typename strides_argument<Mapping>::type>;
 
-/// Converts strides to the type that a mapping takes. @pre its integers hold them
+/// Converts strides to the type that a mapping's constructor accepts. @pre its integers hold
+/// them
 template <class Mapping, std::size_t... Ranks>
-constexpr auto make_strides([[maybe_unused]] const std::int64_t* given,
+constexpr auto make_strides([[maybe_unused]] const std::int64_t* strides,
                             std::index_sequence<Ranks...>) {
   return typename strides_argument<Mapping>::type{
-      static_cast<stride_type<Mapping>>(given[Ranks])...};
+      static_cast<stride_type<Mapping>>(strides[Ranks])...};
 }
 
 // --- How a layout made from extents orders the elements
@@ -104,28 +105,28 @@ inline constexpr std::size_t
     padding_of<Mapping, std::void_t<decltype(Mapping::padding_value)>> =
         static_cast<std::size_t>(Mapping::padding_value);
 
-/// What a layout made from extents has for a shape: its strides, and the extents by which it
-/// counts. The contiguous extent, the last one (of `left`, the first), may be padded: by a
-/// static padding, or up to the smallest stride of a dimension that has neighbours.
+/// The strides that a layout made from extents has for a shape, and the extents that it
+/// multiplies. The contiguous extent, the last one (of `left`, the first), may be padded: by a
+/// static padding, or up to the smallest stride of a dimension of extent above 1.
 template <class Mapping, std::size_t Rank>
-constexpr strided_shape<Rank> in_layout(strided_shape<Rank> given, bool left) {
+constexpr strided_shape<Rank> in_layout(strided_shape<Rank> tensor, bool left) {
   if constexpr (padding_of<Mapping> == dynamic_extent && Rank > 1) {
     const std::size_t contiguous = left ? 0 : Rank - 1;
     std::int64_t next = 0;
     for (std::size_t r = 0; r < Rank; ++r) {
-      if (r != contiguous && given.shape[r] > 1 && (next == 0 || given.strides[r] < next)) {
-        next = given.strides[r];
+      if (r != contiguous && tensor.shape[r] > 1 && (next == 0 || tensor.strides[r] < next)) {
+        next = tensor.strides[r];
       }
     }
-    given.shape[contiguous] = std::max(given.shape[contiguous], next);
+    tensor.shape[contiguous] = std::max(tensor.shape[contiguous], next);
   } else if constexpr (padding_of<Mapping> != 0 && Rank > 1) {
-    std::int64_t& extent = given.shape[left ? 0 : Rank - 1];
+    std::int64_t& extent = tensor.shape[left ? 0 : Rank - 1];
     const std::uint64_t blocks =
         (static_cast<std::uint64_t>(extent) + padding_of<Mapping> - 1) / padding_of<Mapping>;
     extent = static_cast<std::int64_t>(blocks * padding_of<Mapping>);
   }
-  write_compact_strides(given.shape.data(), given.strides.data(), Rank, left);
-  return given;
+  write_compact_strides(tensor.shape.data(), tensor.strides.data(), Rank, left);
+  return tensor;
 }
 
 /// The same layout's mapping of some dynamic extents.
@@ -143,7 +144,7 @@ struct mapping_of_any<Mapping, Extents<Index, Sizes...>> {
 };
 
 /// Whether a layout orders rising and falling extents by rows (`Left`: by columns), and
-/// promises to have no gaps, or says its padding.
+/// promises to have no gaps, or declares its padding.
 template <class Mapping, bool Left>
 constexpr bool has_order() {
   if constexpr (std::is_constructible_v<Mapping, typename Mapping::extents_type>) {
@@ -186,50 +187,50 @@ inline constexpr bool made_from_extents =
 // --- Mappings made from strides
 
 /// Refuses a stride that does not fit the layout's integer type, unless its extent is 1.
-/// Leaves negative strides of a unique mapping to `check_unique_strides`.
+/// `check_unique_strides` refuses negative strides of a unique mapping.
 template <class Stride, class Mapping, std::size_t Rank>
-void check_stride_type(const strided_shape<Rank>& given) {
+void check_stride_type(const strided_shape<Rank>& tensor) {
   for (std::size_t r = 0; r < Rank; ++r) {
-    if (given.shape[r] > 1 && (accepts_any_stride_v<Mapping> || given.strides[r] > 0) &&
-        !fits<Stride>(given.strides[r])) {
-      refuse_index_type<Stride>(indexed("strides", r), given.strides[r]);
+    if (tensor.shape[r] > 1 && (accepts_any_stride_v<Mapping> || tensor.strides[r] > 0) &&
+        !fits<Stride>(tensor.strides[r])) {
+      refuse_index_type<Stride>(indexed("strides", r), tensor.strides[r]);
     }
   }
 }
 
-/// What to do about strides. A caller in Python is not shown what follows ", or in C++ ".
+/// The remedy for strides. Python does not show the part from ", or in C++ " on.
 [[gnu::cold, gnu::noinline]] inline std::string contiguous_or(const std::string& other) {
   return "make the array contiguous, in Python by usm_dlpack.from_dlpack(x, order=\"C\"), or "
          "in C++ " +
          other;
 }
 
-/// The layout to recommend for strides: `layout_stride` if it takes them.
+/// The layout to recommend for strides: `layout_stride` if it accepts them.
 template <std::size_t Rank>
-std::string layout_for(const strided_shape<Rank>& given) {
-  if (!strides_step_over(given, step_over::elements)) {
+std::string layout_for(const strided_shape<Rank>& tensor) {
+  if (!strides_step_over(tensor, step_over::elements)) {
     return "usm_dlpack::layout_relaxed with const elements";
   }
-  const bool is_usual =
-      span_of(given).lowest == 0 && strides_step_over(given, step_over::extents);
-  return is_usual ? "layout_stride" : "usm_dlpack::layout_relaxed";
+  const bool is_unique =
+      span_of(tensor).lowest == 0 && strides_step_over(tensor, step_over::extents);
+  return is_unique ? "layout_stride" : "usm_dlpack::layout_relaxed";
 }
 
 /// Checks the precondition of a unique mapping: each stride is positive, and at least the next
 /// smaller stride times its extent (P0009 `[mdspan.layout.stride.cons]`).
 template <std::size_t Rank>
-void check_unique_strides(const strided_shape<Rank>& given) {
+void check_unique_strides(const strided_shape<Rank>& tensor) {
   for (std::size_t r = 0; r < Rank; ++r) {
-    if (given.shape[r] > 1 && given.strides[r] <= 0) {
+    if (tensor.shape[r] > 1 && tensor.strides[r] <= 0) {
       refuse(errc::layout_mismatch, indexed("strides", r),
              "a stride above 0, as a precondition of the view's layout",
-             digits(given.strides[r]), contiguous_or("use " + layout_for(given)));
+             digits(tensor.strides[r]), contiguous_or("use " + layout_for(tensor)));
     }
   }
-  if (!strides_step_over(given, step_over::extents)) {
+  if (!strides_step_over(tensor, step_over::extents)) {
     refuse(errc::layout_mismatch, "strides",
            "strides of which each is at least the next smaller one times its extent",
-           "one that is less", contiguous_or("use " + layout_for(given)));
+           "one that is less", contiguous_or("use " + layout_for(tensor)));
   }
 }
 
@@ -237,18 +238,18 @@ void check_unique_strides(const strided_shape<Rank>& given) {
 /// reaches beyond all other dimensions, which every layout allows; if it does not fit
 /// `Stride`, it is 1.
 template <class Stride, std::size_t Rank>
-constexpr void normalize_unit_strides(strided_shape<Rank>& given) noexcept {
+constexpr void normalize_unit_strides(strided_shape<Rank>& tensor) noexcept {
   std::int64_t beyond = 1;
   for (std::size_t r = 0; r < Rank; ++r) {
     std::int64_t end = 0;
-    if (given.shape[r] > 1 &&
-        !__builtin_mul_overflow(given.strides[r], given.shape[r], &end) && end > beyond) {
+    if (tensor.shape[r] > 1 &&
+        !__builtin_mul_overflow(tensor.strides[r], tensor.shape[r], &end) && end > beyond) {
       beyond = end;
     }
   }
   beyond = fits<Stride>(beyond) ? beyond : 1;
   for (std::size_t r = 0; r < Rank; ++r) {
-    given.strides[r] = given.shape[r] > 1 ? given.strides[r] : beyond;
+    tensor.strides[r] = tensor.shape[r] > 1 ? tensor.strides[r] : beyond;
   }
 }
 
@@ -256,16 +257,16 @@ constexpr void normalize_unit_strides(strided_shape<Rank>& given) noexcept {
 /// before the first empty one. By P0009 the span is 0, but hardened libc++ computes it, and
 /// aborts if it overflows.
 template <class Stride, std::size_t Rank>
-constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
+constexpr bool holds_empty(const strided_shape<Rank>& tensor) noexcept {
   constexpr auto saturated = std::numeric_limits<std::int64_t>::max();
   std::size_t before = 0;
-  while (before < Rank && given.shape[before] != 0) {
+  while (before < Rank && tensor.shape[before] != 0) {
     ++before;
   }
-  const element_span span = span_of(given.shape.data(), given.strides.data(), before);
+  const element_span span = span_of(tensor.shape.data(), tensor.strides.data(), before);
   bool holds = !span.overflow && span.highest < saturated && fits<Stride>(span.highest + 1);
   for (std::size_t r = 0; r < Rank; ++r) {
-    holds = holds && given.strides[r] < saturated && fits<Stride>(given.strides[r]);
+    holds = holds && tensor.strides[r] < saturated && fits<Stride>(tensor.strides[r]);
   }
   return holds;
 }
@@ -274,20 +275,20 @@ constexpr bool holds_empty(const strided_shape<Rank>& given) noexcept {
 /// row-major, or column-major if only those fit `Stride`.
 /// @returns whether either fits; if not, all strides are 1, which unique mappings refuse
 template <class Stride, std::size_t Rank>
-constexpr bool normalize_empty_strides(strided_shape<Rank>& given) noexcept {
+constexpr bool normalize_empty_strides(strided_shape<Rank>& tensor) noexcept {
   for (const bool column_major : {false, true}) {
-    write_compact_strides(given.shape.data(), given.strides.data(), Rank, column_major);
-    if (holds_empty<Stride>(given)) {
+    write_compact_strides(tensor.shape.data(), tensor.strides.data(), Rank, column_major);
+    if (holds_empty<Stride>(tensor)) {
       return true;
     }
   }
-  for (std::int64_t& stride : given.strides) {
+  for (std::int64_t& stride : tensor.strides) {
     stride = 1;
   }
   return false;
 }
 
-/// @param instead helps besides a wider index type
+/// @param instead a remedy other than a wider index type
 template <class Index>
 USM_DLPACK_COLD void refuse_product(
     const std::string& instead = "use usm_dlpack::layout_relaxed") {
@@ -301,24 +302,24 @@ USM_DLPACK_COLD void refuse_product(
 /// Refuses the stride of a dimension. @param own the layout's strides
 template <std::size_t Rank>
 USM_DLPACK_COLD void refuse_layout(const std::array<std::int64_t, Rank>& own, std::size_t r,
-                                   const strided_shape<Rank>& given) {
+                                   const strided_shape<Rank>& tensor) {
   const auto is_compact = [&](bool column_major) {
-    strided_shape<Rank> compact{given.shape, {}};
+    strided_shape<Rank> compact{tensor.shape, {}};
     write_compact_strides(compact.shape.data(), compact.strides.data(), Rank, column_major);
     for (std::size_t n = 0; n < Rank; ++n) {
-      if (given.shape[n] > 1 && own[n] != compact.strides[n]) {
+      if (tensor.shape[n] > 1 && own[n] != compact.strides[n]) {
         return false;
       }
     }
     return true;
   };
-  const std::string use = "use " + layout_for(given);
+  const std::string use = "use " + layout_for(tensor);
   std::string all;
   for (std::size_t n = 0; n < Rank; ++n) {
     all += (n == 0 ? "" : ", ") + digits(own[n]);
   }
   refuse(errc::layout_mismatch, indexed("strides", r),
-         digits(own[r]) + " elements for the view's layout", digits(given.strides[r]),
+         digits(own[r]) + " elements for the view's layout", digits(tensor.strides[r]),
          is_compact(false)
              ? contiguous_or(use)
              : (is_compact(true) ? "copy the array to Fortran order, in Python by "
@@ -329,20 +330,20 @@ USM_DLPACK_COLD void refuse_layout(const std::array<std::int64_t, Rank>& own, st
 
 /// The first dimension whose stride differs from the layout's, or the rank.
 template <std::size_t Rank>
-std::size_t first_other_stride(const strided_shape<Rank>& given,
+std::size_t first_other_stride(const strided_shape<Rank>& tensor,
                                const std::array<std::int64_t, Rank>& own) {
   std::size_t r = 0;
-  while (r < Rank && (given.shape[r] <= 1 || given.strides[r] == own[r])) {
+  while (r < Rank && (tensor.shape[r] <= 1 || tensor.strides[r] == own[r])) {
     ++r;
   }
   return r;
 }
 
 template <std::size_t Rank>
-void check_strides(const strided_shape<Rank>& given,
+void check_strides(const strided_shape<Rank>& tensor,
                    const std::array<std::int64_t, Rank>& own) {
-  if (const std::size_t r = first_other_stride(given, own); r != Rank) {
-    refuse_layout(own, r, given);
+  if (const std::size_t r = first_other_stride(tensor, own); r != Rank) {
+    refuse_layout(own, r, tensor);
   }
 }
 
@@ -358,26 +359,26 @@ std::array<std::int64_t, Rank> strides_of([[maybe_unused]] const Mapping& mappin
   return strides;
 }
 
-/// Makes a mapping from extents and strides. A negative stride is taken with the offset of the
-/// first element where the mapping takes one, so that no index is negative.
+/// Makes a mapping from extents and strides. For negative strides, passes the offset of the
+/// first element too if the constructor accepts one, so that no index is negative.
 template <class Mapping, std::size_t Rank>
-Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> given,
+Mapping from_strides(const typename Mapping::extents_type& extents, strided_shape<Rank> tensor,
                      bool empty) {
   using stride = stride_type<Mapping>;
   if (!empty) {
-    check_stride_type<stride, Mapping>(given);
+    check_stride_type<stride, Mapping>(tensor);
     if constexpr (!accepts_any_stride_v<Mapping>) {
-      check_unique_strides(given);
+      check_unique_strides(tensor);
     }
-    normalize_unit_strides<stride>(given);
-  } else if (!normalize_empty_strides<stride>(given) && !accepts_any_stride_v<Mapping>) {
+    normalize_unit_strides<stride>(tensor);
+  } else if (!normalize_empty_strides<stride>(tensor) && !accepts_any_stride_v<Mapping>) {
     refuse_product<stride>();
   }
   const auto strides =
-      make_strides<Mapping>(given.strides.data(), std::make_index_sequence<Rank>{});
+      make_strides<Mapping>(tensor.strides.data(), std::make_index_sequence<Rank>{});
   if constexpr (std::is_constructible_v<Mapping, decltype(extents), decltype(strides),
                                         std::int64_t>) {
-    if (const std::int64_t lowest = span_of(given).lowest; !empty && lowest < 0) {
+    if (const std::int64_t lowest = span_of(tensor).lowest; !empty && lowest < 0) {
       return Mapping(extents, strides, -lowest);
     }
   }
@@ -386,24 +387,24 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
 
 // --- Mappings made from extents
 
-/// Whether the index type holds the product of the extents by which the layout counts (P0009
+/// Whether the index type holds the product of the extents that the layout multiplies (P0009
 /// `[mdspan.layout.right.cons]`), up to the first empty one: by P0009 the product is then 0,
 /// but libc++ multiplies up to there, and aborts if that overflows. A padded extent comes
 /// first; mappings add the plain one to it when they round up.
 /// @param own the result of `in_layout`
 template <class Mapping, std::size_t Rank>
-bool holds_product(const strided_shape<Rank>& given, const strided_shape<Rank>& own) {
+bool holds_product(const strided_shape<Rank>& tensor, const strided_shape<Rank>& own) {
   constexpr bool pads = padding_of<Mapping> != 0 && Rank > 1;
   constexpr std::size_t padded = !pads ? Rank : is_left<Mapping> ? 0 : Rank - 1;
   std::uint64_t product = 1;
   if constexpr (pads) {
     product = static_cast<std::uint64_t>(own.shape[padded] == 0 ? 1 : own.shape[padded]);
-    if (padding_of<Mapping> == dynamic_extent && own.shape[padded] != given.shape[padded]) {
-      product += static_cast<std::uint64_t>(given.shape[padded]);
+    if (padding_of<Mapping> == dynamic_extent && own.shape[padded] != tensor.shape[padded]) {
+      product += static_cast<std::uint64_t>(tensor.shape[padded]);
     }
   }
-  for (std::size_t r = 0; r < Rank && given.shape[r] != 0; ++r) {
-    if (r != padded && __builtin_mul_overflow(product, given.shape[r], &product)) {
+  for (std::size_t r = 0; r < Rank && tensor.shape[r] != 0; ++r) {
+    if (r != padded && __builtin_mul_overflow(product, tensor.shape[r], &product)) {
       return false;
     }
   }
@@ -413,20 +414,20 @@ bool holds_product(const strided_shape<Rank>& given, const strided_shape<Rank>& 
 /// Compares the strides with those that the layout has for the extents, and makes the mapping.
 template <class Mapping, std::size_t Rank>
 Mapping from_extents(const typename Mapping::extents_type& extents,
-                     const strided_shape<Rank>& given, bool empty) {
+                     const strided_shape<Rank>& tensor, bool empty) {
   using index_type = typename Mapping::extents_type::index_type;
   constexpr bool left = is_left<Mapping>;
   constexpr bool pads = padding_of<Mapping> == dynamic_extent && Rank > 1;
-  strided_shape<Rank> own = in_layout<Mapping>(strided_shape<Rank>{given.shape, {}}, left);
+  strided_shape<Rank> own = in_layout<Mapping>(strided_shape<Rank>{tensor.shape, {}}, left);
   if constexpr (pads) {
-    const strided_shape<Rank> padded = in_layout<Mapping>(given, left);
-    own = empty || first_other_stride(given, padded.strides) != Rank ? own : padded;
+    const strided_shape<Rank> padded = in_layout<Mapping>(tensor, left);
+    own = empty || first_other_stride(tensor, padded.strides) != Rank ? own : padded;
   }
-  if (!holds_product<Mapping>(given, own)) {
+  if (!holds_product<Mapping>(tensor, own)) {
     refuse_product<index_type>();
   }
   if (!empty) {
-    check_strides(given, own.strides);
+    check_strides(tensor, own.strides);
   }
   if constexpr (pads) {
     if (!empty) {
@@ -441,20 +442,20 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
 /// Makes the mapping that has the strides, or refuses them.
 template <class Mapping, std::size_t Rank>
 Mapping to_mapping(const typename Mapping::extents_type& extents,
-                   const strided_shape<Rank>& given, bool empty) {
+                   const strided_shape<Rank>& tensor, bool empty) {
   static_assert(
       made_from_strides<Mapping> || made_from_extents<Mapping>,
       "layout: expected right, left, a padded one of both, or a mapping that is made "
       "from extents and an array of strides, found another; construct the view by "
       "hand after validate");
   if constexpr (made_from_strides<Mapping>) {
-    const Mapping mapping = from_strides<Mapping>(extents, given, empty);
+    const Mapping mapping = from_strides<Mapping>(extents, tensor, empty);
     if (!empty) {
-      check_strides(given, strides_of<Rank>(mapping));  // its constructor may ignore them
+      check_strides(tensor, strides_of<Rank>(mapping));  // its constructor may ignore them
     }
     return mapping;
   } else {
-    return from_extents<Mapping>(extents, given, empty);
+    return from_extents<Mapping>(extents, tensor, empty);
   }
 }
 

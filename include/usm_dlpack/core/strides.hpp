@@ -53,10 +53,10 @@ inline constexpr bool is_signed_integer = static_cast<Integer>(-1) < Integer{0};
 /// Whether `To` holds a value, like std::in_range of C++20, but for 128-bit integers too.
 template <class To, class From>
 constexpr bool fits(From value) noexcept {
-  const To held = static_cast<To>(value);
-  const bool same_sign =
-      is_signed_integer<To> == is_signed_integer<From> || (held < To{0}) == (value < From{0});
-  return static_cast<From>(held) == value && same_sign;
+  const To converted = static_cast<To>(value);
+  const bool same_sign = is_signed_integer<To> == is_signed_integer<From> ||
+                         (converted < To{0}) == (value < From{0});
+  return static_cast<From>(converted) == value && same_sign;
 }
 template <class From>
 constexpr bool fits_int64(From value) noexcept {
@@ -71,12 +71,12 @@ template <class Integer>
     return std::to_string(value);
   } else {
     std::string text;
-    Integer left = value;
+    Integer rest = value;
     do {
-      const int digit = static_cast<int>(left % 10);
+      const int digit = static_cast<int>(rest % 10);
       text.insert(text.begin(), static_cast<char>('0' + (digit < 0 ? -digit : digit)));
-      left /= 10;
-    } while (left != 0);
+      rest /= 10;
+    } while (rest != 0);
     return value < Integer{0} ? "-" + text : text;
   }
 }
@@ -173,8 +173,8 @@ struct strided_shape {
 };
 
 template <std::size_t Rank>
-constexpr element_span span_of(const strided_shape<Rank>& given) noexcept {
-  return detail::span_of(given.shape.data(), given.strides.data(), Rank);
+constexpr element_span span_of(const strided_shape<Rank>& array) noexcept {
+  return detail::span_of(array.shape.data(), array.strides.data(), Rank);
 }
 
 /// For example `int64_t`.
@@ -213,7 +213,7 @@ constexpr auto origin_index(const Mapping& mapping, std::index_sequence<Zeros...
   return mapping(static_cast<index_type>(Zeros * 0)...);
 }
 
-/// What each stride must step over, signs aside, for `strides_step_over`.
+/// What the magnitude of each stride must step over, for `strides_step_over`.
 enum class step_over {
   elements,  ///< all that smaller strides reach: then no two indices share an element
   extents,  ///< the next smaller stride times its extent (P0009 `[mdspan.layout.stride.cons]`)
@@ -224,7 +224,7 @@ enum class step_over {
 constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_t* strides,
                                     std::size_t ndim, step_over what) noexcept {
   std::uint64_t reach = 0;
-  for (std::size_t taken = 0;; ++taken) {
+  for (std::size_t steps = 0;; ++steps) {
     std::size_t within = 0;  // dimensions whose stride is at most `reach`
     std::size_t next = ndim;
     for (std::size_t r = 0; r < ndim; ++r) {
@@ -235,8 +235,8 @@ constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_
         next = r;
       }
     }
-    if (within != taken || next == ndim) {
-      return within == taken;
+    if (within != steps || next == ndim) {
+      return within == steps;
     }
     const std::uint64_t stride = magnitude(strides[next]);
     const std::uint64_t last = stride * static_cast<std::uint64_t>(shape[next] - 1);
@@ -247,11 +247,11 @@ constexpr bool dimensions_step_over(const std::int64_t* shape, const std::int64_
 /// `dimensions_step_over` for any strides: true for an empty tensor, false on overflow.
 /// @pre no extent is negative
 template <std::size_t Rank>
-constexpr bool strides_step_over(const strided_shape<Rank>& given, step_over what) noexcept {
-  const element_span whole = span_of(given);
-  return whole.empty ||
-         (!whole.overflow &&
-          dimensions_step_over(given.shape.data(), given.strides.data(), Rank, what));
+constexpr bool strides_step_over(const strided_shape<Rank>& array, step_over what) noexcept {
+  const element_span span = span_of(array);
+  return span.empty ||
+         (!span.overflow &&
+          dimensions_step_over(array.shape.data(), array.strides.data(), Rank, what));
 }
 
 /// Recognises dimensions nested in C or F order, as in compact arrays and most slices: every
@@ -265,7 +265,7 @@ constexpr std::int64_t nested_reach(const std::int64_t* shape, const std::int64_
   const std::size_t next = c_order ? ~std::size_t{0} : std::size_t{1};
   std::size_t r = c_order ? ndim - 1 : 0;
   std::int64_t reach = 1;
-  for (std::size_t left = ndim; left != 0; --left, r += next) {
+  for (std::size_t n = 0; n < ndim; ++n, r += next) {
     if (shape[r] < 1 || strides[r] < reach ||
         multiply_overflows(strides[r], shape[r], reach)) {
       return 0;

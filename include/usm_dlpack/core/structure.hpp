@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks whether a DLTensor from elsewhere is well formed, and returns the bytes that it
-// spans; also version, flags and device type. Reads only descriptors and queries no device.
+// Checks that a DLTensor of any producer is well formed, and returns the bytes that it spans;
+// also checks version, flags and device type. Reads only descriptors and queries no device.
+// Rules that every tensor must meet belong here; those of `validate` alone in
+// sycl/validate.hpp.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -37,8 +39,8 @@ inline constexpr const char* device_type_names[] = {
 
 /// For example `kDLCUDA (2)`.
 inline std::string device_type_name(std::int32_t type) {
-  const bool known = type > 0 && type < 19;
-  return std::string(device_type_names[known ? type : 0]) + " (" + digits(type) + ")";
+  const std::int32_t row = type > 0 && type < 19 ? type : 0;
+  return std::string(device_type_names[row]) + " (" + digits(type) + ")";
 }
 
 /// Whether a device type means CUDA memory, which is USM of SYCL's backend cuda.
@@ -201,12 +203,12 @@ inline tensor_structure check_structure(const DLTensor& tensor,
       __builtin_add_overflow(result.lowest, result.nbytes, &end)) {
     detail::refuse_span();
   }
-  const std::uintptr_t beyond = result.first & detail::alignment_mask(tensor.dtype);
-  if (!span.empty && beyond != 0) {
+  const std::uintptr_t past = result.first & detail::alignment_mask(tensor.dtype);
+  if (!span.empty && past != 0) {
     detail::refuse_alignment("data + byte_offset aligned to " +
                                  detail::digits(detail::alignment_mask(tensor.dtype) + 1) +
                                  " bytes",
-                             beyond);
+                             past);
   }
   result.unique = span.empty || tensor.strides == nullptr ||
                   detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Producer: describes an mdspan-like view on a given device as a DLTensor.
+// Producer: describes an mdspan-like view as a DLTensor of a device that the caller names.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -48,9 +48,9 @@ constexpr void check_strided(const Mapping& mapping) {
   }
 }
 
-/// `data` of an empty view: null as DLPack asks for a DLTensor, or the view's handle for
+/// `data` of an empty view: null as DLPack specifies for a DLTensor, or the view's handle for
 /// managed tensors, because dpctl, dpnp and PyTorch refuse null.
-enum class empty_data { null, kept };
+enum class empty_data { null, handle };
 
 /// Casts a handle to `DLTensor::data`; only a managed tensor's flags can say read-only.
 constexpr void* as_data(const volatile void* handle) noexcept {
@@ -91,8 +91,8 @@ constexpr dlpack_tensor<View::rank()> describe_empty(const View& view, DLDevice 
   } else {
     write_compact_strides(shape.data(), strides.data(), shape.size());
   }
-  const bool kept = WhenEmpty == empty_data::kept;
-  return {kept ? detail::as_data(view.data_handle()) : nullptr, device,
+  constexpr bool has_handle = WhenEmpty == empty_data::handle;
+  return {has_handle ? detail::as_data(view.data_handle()) : nullptr, device,
           data_type_v<typename View::element_type>, shape, strides};
 }
 
@@ -120,7 +120,7 @@ constexpr dlpack_tensor<View::rank()> describe(const View& view, DLDevice device
 
 }  // namespace detail
 
-/// Describes a view as a DLTensor of the given device, without SYCL calls or heap allocations.
+/// Describes a view as a DLTensor of a device, without SYCL calls or heap allocations.
 ///
 /// `shape[r]` is `extent(r)`, `strides[r]` is `mapping().stride(r)` in elements, `data` is the
 /// element whose indices are all zero (null if an extent is 0 or the handle is null),
@@ -134,7 +134,7 @@ template <class View, class = detail::required_bare_view<View>>
   return detail::describe<detail::empty_data::null>(view, device);
 }
 
-/// Refuses at compile time what is no view.
+/// Refuses at compile time a type that is not a view.
 template <class NoMdspan, class... Place,
           std::enable_if_t<!detail::is_view<NoMdspan>, int> = 0>
 void to_dlpack_tensor(const NoMdspan&, const Place&...) = delete;  // use mdspan(pointer, 4, 6)

@@ -27,20 +27,20 @@ namespace detail {
 
 template <class View>
 void check_element_type(const DLTensor& tensor, subbyte storage) {
-  constexpr DLDataType wanted = data_type_v<typename View::element_type>;
+  constexpr DLDataType dtype = data_type_v<typename View::element_type>;
   constexpr bool padded = is_subbyte_padded_v<typename View::element_type>;
-  if (!usm_dlpack::same_data_type(tensor.dtype, wanted)) {
-    const std::string name = detail::name_of(wanted);
+  if (!usm_dlpack::same_data_type(tensor.dtype, dtype)) {
+    const std::string name = detail::name_of(dtype);
     std::string remedy = "convert the array to " + name;
-    if (detail::is_of_numpy(wanted) && detail::is_of_numpy(tensor.dtype)) {
+    if (detail::is_of_numpy(dtype) && detail::is_of_numpy(tensor.dtype)) {
       remedy += ", in Python by dpnp.from_dlpack(x).astype(\"" + name + "\")";
     }
     refuse(errc::dtype_mismatch, "dtype",
-           usm_dlpack::to_string(wanted) + " for the view's element type",
+           usm_dlpack::to_string(dtype) + " for the view's element type",
            usm_dlpack::to_string(tensor.dtype),
            remedy + ", or in C++ use a view of its element type");
   }
-  if (wanted.bits < 8 && padded != (storage == subbyte::padded)) {
+  if (dtype.bits < 8 && padded != (storage == subbyte::padded)) {
     refuse(errc::dtype_mismatch, "flags",
            padded ? "padded elements for the view's element type"
                   : "packed elements for the view's element type",
@@ -98,22 +98,22 @@ inline void check_alignment(const tensor_structure& structure, std::uintptr_t al
 /// @pre `ndim` is the rank
 template <std::size_t Rank>
 strided_shape<Rank> read_strides(const DLTensor& tensor) {
-  strided_shape<Rank> given;
+  strided_shape<Rank> array;
   if constexpr (Rank != 0) {  // g++ 12 warns of a copy of nothing to null
-    detail::copy_strides(tensor, given.shape.data(), given.strides.data());
+    detail::copy_strides(tensor, array.shape.data(), array.strides.data());
   }
-  return given;
+  return array;
 }
 
 /// Checks that the index type holds every extent, and the elements from lowest to highest.
 template <class Index, std::size_t Rank>
-void check_index_type(const strided_shape<Rank>& given, bool empty) {
+void check_index_type(const strided_shape<Rank>& array, bool empty) {
   for (std::size_t r = 0; r < Rank; ++r) {
-    if (!fits<Index>(given.shape[r])) {
-      refuse_index_type<Index>(indexed("shape", r), given.shape[r]);
+    if (!fits<Index>(array.shape[r])) {
+      refuse_index_type<Index>(indexed("shape", r), array.shape[r]);
     }
   }
-  const element_span span = span_of(given);
+  const element_span span = span_of(array);
   const std::int64_t size = empty ? 0 : span.highest - span.lowest + 1;
   if (!fits<Index>(size)) {
     refuse_index_type<Index>("shape", size);
@@ -123,11 +123,11 @@ void check_index_type(const strided_shape<Rank>& given, bool empty) {
 /// Checks that the index type holds the index of every element: an unsigned type wraps below
 /// 0, and a layout may begin above 0.
 template <class Index, std::size_t Rank>
-void check_indices(std::int64_t origin, const strided_shape<Rank>& given) {
-  const element_span span = span_of(given);
-  for (const std::int64_t place : {span.lowest, span.highest}) {
+void check_indices(std::int64_t origin, const strided_shape<Rank>& array) {
+  const element_span span = span_of(array);
+  for (const std::int64_t offset : {span.lowest, span.highest}) {
     std::int64_t index = 0;
-    if (add_overflows(origin, place, index) || !fits<Index>(index)) {
+    if (add_overflows(origin, offset, index) || !fits<Index>(index)) {
       refuse_index_type<Index>("strides", index);
     }
   }
@@ -145,16 +145,16 @@ View make_view(const DLTensor& tensor, const tensor_structure& structure, subbyt
   detail::check_element_type<View>(tensor, storage);
   detail::check_static_extents<extents_type>(tensor);
   check_alignment(structure, alignof(typename View::element_type));
-  const strided_shape<rank> given = detail::read_strides<rank>(tensor);
-  check_index_type<index_type>(given, structure.empty);
+  const strided_shape<rank> array = detail::read_strides<rank>(tensor);
+  check_index_type<index_type>(array, structure.empty);
   const mapping_type mapping = to_mapping<mapping_type>(
-      make_extents<extents_type>(given.shape.data(), ranks), given, structure.empty);
+      make_extents<extents_type>(array.shape.data(), ranks), array, structure.empty);
   auto* first = reinterpret_cast<typename View::data_handle_type>(structure.first);
   if (structure.empty) {
     return View(first, mapping);
   }
   const auto origin = static_cast<std::ptrdiff_t>(detail::origin_index(mapping, ranks));
-  detail::check_indices<index_type>(origin, given);
+  detail::check_indices<index_type>(origin, array);
   first -= origin;
   constexpr std::size_t promised = promised_alignment<accessor_of<View>>;
   if (const auto past = reinterpret_cast<std::uintptr_t>(first) % promised; past != 0) {
@@ -184,7 +184,7 @@ inline constexpr bool has_common_case =
                                 : made_from_extents<Mapping> && padding_of<Mapping> == 0);
 
 /// An upper bound of every extent, stride and index if the layout has the strides; 0 if not,
-/// or if this is not known at a glance.
+/// or if a quick check cannot tell.
 template <class Mapping>
 constexpr std::int64_t reach_in_layout(const DLTensor& tensor) noexcept {
   constexpr std::size_t rank = Mapping::extents_type::rank();
@@ -197,7 +197,7 @@ constexpr std::int64_t reach_in_layout(const DLTensor& tensor) noexcept {
 }
 
 /// The fast path: accepts compact tensors, or nested dimensions in a layout made from strides,
-/// in aligned memory, as most are. Leaves all others to `convert_in_full`.
+/// in aligned memory, as most are. For all others the caller runs `convert_in_full`.
 /// @returns the address of the first element, or 0
 template <class View>
 std::uintptr_t accept_common_case(const DLTensor& tensor) noexcept {
@@ -329,9 +329,9 @@ View to_mdspan(const Tensor*) = delete;  // pass *tensor
 template <class View, class Tensor, class Deleter>
 View to_mdspan(const std::unique_ptr<Tensor, Deleter>&) = delete;  // pass *tensor
 
-/// Refuses at compile time to make what is no view.
-template <class NoMdspan, class Tensor, class... Wanted,
+/// Refuses at compile time a type that is not a view.
+template <class NoMdspan, class Tensor, class... Requirements,
           std::enable_if_t<!detail::is_view<NoMdspan>, int> = 0>
-void to_mdspan(const Tensor&, const Wanted&...) = delete;  // name the type of an mdspan
+void to_mdspan(const Tensor&, const Requirements&...) = delete;  // name the type of an mdspan
 
 }  // namespace usm_dlpack

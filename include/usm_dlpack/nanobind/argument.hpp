@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a caster keeps of an argument: the value, or an error that is raised when the function
-// takes it. Casters must not throw, and nanobind may still choose another overload.
+// The base of nanobind's casters: stores the value of an argument, or an error that is raised
+// when the function is called with it. Casters must not throw, and nanobind may still choose
+// another overload.
 #pragma once
 
 #include <usm_dlpack/python/error.hpp>
@@ -22,15 +23,14 @@ inline bool is_cast(std::uint32_t flags) noexcept {
   return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::manual)) != 0;
 }
 
-/// What a caster keeps of an argument until the function takes it: a value, nothing for None,
-/// or an error.
+/// The value of an argument, nothing for None, or an error.
 template <class Value>
-class kept_argument {
+class deferred_argument {
  public:
   template <class T>
   using Cast = nb::detail::movable_cast_t<T>;
 
-  /// Whether the value can be taken without throwing. Casters of containers ask this first.
+  /// Whether the value can be read without throwing. Casters of containers query this first.
   template <class>
   bool can_cast() const noexcept {
     return value.has_value();
@@ -45,35 +45,35 @@ class kept_argument {
   }
 
  protected:
-  kept_argument() = default;
-  kept_argument(const kept_argument&) = delete;
-  kept_argument& operator=(const kept_argument&) = delete;
-  ~kept_argument() {
-    if (leaves_error_) {  // nb::cast has raised it, and nb::try_cast ignores it
+  deferred_argument() = default;
+  deferred_argument(const deferred_argument&) = delete;
+  deferred_argument& operator=(const deferred_argument&) = delete;
+  ~deferred_argument() {
+    if (sets_error_) {  // nb::cast has raised it, and nb::try_cast ignores it
       PyErr_Clear();
     }
   }
 
   /// Does what `from_python` of a caster must do.
   /// @param call null for `nb::isinstance`
-  /// @param take sets `value`, and returns whether it took the object
-  template <class Take>
-  bool keep(nb::handle object, std::uint32_t flags, const nb::detail::cleanup_list* call,
-            Take&& take) noexcept {
+  /// @param assign sets `value`, or returns false for an object of another type
+  template <class Assign>
+  bool load_by(nb::handle object, std::uint32_t flags, const nb::detail::cleanup_list* call,
+               Assign&& assign) noexcept {
     const bool is_argument = call != nullptr && !is_cast(flags);
-    value.reset();  // a container takes all elements with one caster
+    value.reset();  // a container loads all elements with one caster
     error_.reset();
     if (is_argument && object.is_none()) {
       return true;
     }
     try {
-      return take();
+      return assign();
     } catch (...) {
-      made_or_error([]() -> python_object { throw; });
+      object_or_null([]() -> python_object { throw; });
     }
     value.reset();
-    leaves_error_ = is_cast(flags);
-    if (!leaves_error_) {
+    sets_error_ = is_cast(flags);
+    if (!sets_error_) {
       error_.emplace();
     }
     return is_argument;
@@ -96,7 +96,7 @@ class kept_argument {
   }
 
   std::optional<nb::python_error> error_;
-  bool leaves_error_ = false;
+  bool sets_error_ = false;
 };
 
 }  // namespace usm_dlpack::detail

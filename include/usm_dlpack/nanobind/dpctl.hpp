@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nanobind's casters of SYCL objects, for which Python has dpctl's.
+// nanobind's casters of SYCL objects, which are dpctl's objects in Python.
 #pragma once
 
 #include <usm_dlpack/nanobind/argument.hpp>
@@ -16,22 +16,22 @@ namespace usm_dlpack::detail {
 
 /// Caster of a SYCL object: a copy of dpctl's as a parameter, a dpctl object as a result.
 template <class Object>
-class dpctl_caster : public kept_argument<Object> {
+class dpctl_caster : public deferred_argument<Object> {
  public:
   bool from_python(nb::handle source, std::uint32_t flags,
                    nb::detail::cleanup_list* call) noexcept {
-    return this->keep(source, flags, call, [&] {
-      const Object* found = find_argument<Object>(source.ptr());
-      if (found != nullptr) {
-        this->value = *found;
+    return this->load_by(source, flags, call, [&] {
+      const Object* object = find_argument<Object>(source.ptr());
+      if (object != nullptr) {
+        this->value = *object;
       }
-      return found != nullptr;
+      return object != nullptr;
     });
   }
 
   static nb::handle from_cpp(const Object& object, nb::rv_policy,
                              nb::detail::cleanup_list*) noexcept {
-    return made_or_error([&] { return make_dpctl(object); });
+    return object_or_null([&] { return make_dpctl(object); });
   }
   static nb::handle from_cpp(const Object* object, nb::rv_policy policy,
                              nb::detail::cleanup_list* cleanup) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an extension calls first.
+// `load_package`, which an extension calls first.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>

@@ -22,27 +22,27 @@ namespace nb = nanobind;
 /// A DLTensor that borrows the memory, shape and strides of an nb::ndarray.
 template <class... Traits>
 DLTensor tensor_of(const nb::ndarray<Traits...>& array) {
-  DLTensor shown{};
+  DLTensor tensor{};
   const nb::dlpack::dtype dtype = array.dtype();
-  shown.data = const_cast<void*>(static_cast<const void*>(array.data()));
-  shown.device = {static_cast<DLDeviceType>(array.device_type()), array.device_id()};
-  shown.ndim = static_cast<std::int32_t>(array.ndim());
-  shown.dtype = {dtype.code, dtype.bits, dtype.lanes};
-  shown.shape = const_cast<std::int64_t*>(array.shape_ptr());
-  shown.strides = const_cast<std::int64_t*>(array.stride_ptr());
-  return shown;
+  tensor.data = const_cast<void*>(static_cast<const void*>(array.data()));
+  tensor.device = {static_cast<DLDeviceType>(array.device_type()), array.device_id()};
+  tensor.ndim = static_cast<std::int32_t>(array.ndim());
+  tensor.dtype = {dtype.code, dtype.bits, dtype.lanes};
+  tensor.shape = const_cast<std::int64_t*>(array.shape_ptr());
+  tensor.strides = const_cast<std::int64_t*>(array.stride_ptr());
+  return tensor;
 }
 
 }  // namespace detail
 
 /// Makes a view of an array that nanobind imported, with the checks of
-/// `to_mdspan(tensor, wanted)`. The view lives as long as the array. An `nb::ndarray` does not
+/// `to_mdspan(tensor, needs)`. The view lives as long as the array. An `nb::ndarray` does not
 /// know that memory is read-only unless its type says so (`nb::ro`), which needs a view of
 /// const elements. It does not know whether elements of fewer than 8 bits are padded either,
 /// so views of those are refused.
 template <class View, class... Traits>
 [[nodiscard]] View to_mdspan(const nanobind::ndarray<Traits...>& array,
-                             const requirements& wanted = {}) {
+                             const requirements& needs = {}) {
   constexpr bool is_read_only = nanobind::ndarray<Traits...>::ReadOnly;
   static_assert(!is_read_only || detail::has_const_elements<View>,
                 "view: expected const elements for a read-only nb::ndarray, found mutable "
@@ -50,7 +50,7 @@ template <class View, class... Traits>
   static_assert(data_type_v<detail::element_of<View>>.bits >= 8,
                 "element_type: expected elements of 8 bits or more, found fewer, of which an "
                 "nb::ndarray does not say whether they are padded; take the view itself");
-  return usm_dlpack::to_mdspan<View>(detail::tensor_of(array), wanted);
+  return usm_dlpack::to_mdspan<View>(detail::tensor_of(array), needs);
 }
 
 }  // namespace usm_dlpack

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nanobind's casters of views: an array as a parameter, in the order of nanobind's overloads,
-// and a view with an owner or a usm_array as a result.
+// and a view with an owner or a usm_array as a result. What they share with
+// pybind11's is in python/argument.hpp.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -24,20 +25,20 @@ namespace usm_dlpack::detail {
 
 namespace nb = nanobind;
 
-/// Whether nanobind is in the first of its two rounds over the overloads, or was told
-/// `"x"_a.noconvert()`. A function without overloads has only the second round.
+/// Whether nanobind is in the first of its two rounds over the overloads, or the argument has
+/// `noconvert()`. A function without overloads has only the second round.
 inline bool is_first_round(std::uint32_t flags) noexcept {
   return (flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0;
 }
 
-/// Notes in a call's cleanup list that an overload takes an object in the first round, by
-/// Ellipsis and the object. The object is last, because nanobind takes what is last for the
+/// Records in a call's cleanup list that an overload matches an object in the first round, by
+/// Ellipsis and the object. The object is last, because nanobind reads the last entry as the
 /// argument.
-inline void note_taken(nb::handle object, nb::detail::cleanup_list& call) noexcept {
+inline void record_match(nb::handle object, nb::detail::cleanup_list& call) noexcept {
   call.append(nb::handle(Py_Ellipsis).inc_ref().ptr());
   call.append(object.inc_ref().ptr());
 }
-inline bool was_taken(nb::handle object, const nb::detail::cleanup_list& call) noexcept {
+inline bool has_match(nb::handle object, const nb::detail::cleanup_list& call) noexcept {
   for (std::size_t i = 2; i < call.size(); ++i) {
     if (call[i] == object.ptr() && call[i - 1] == Py_Ellipsis) {
       return true;
@@ -46,36 +47,36 @@ inline bool was_taken(nb::handle object, const nb::detail::cleanup_list& call) n
   return false;
 }
 
-/// Imports a parameter that is a view. An array that is not of the view's type is left to the
-/// next overload in the first round. In the second it is refused, unless an overload took it
-/// in the first: then another argument is at fault.
-/// @tparam Made the parameter's type
+/// Imports a parameter that is a view. For an array that is not of the view's type, the next
+/// overload is tried in the first round. In the second the array is refused, unless an
+/// overload matched it in the first: then another argument is wrong.
+/// @tparam Parameter the parameter's type
 /// @tparam View of the parameter, or `any_view`
-template <class Made, class View>
-class view_parameter : public kept_argument<Made> {
+template <class Parameter, class View>
+class view_parameter : public deferred_argument<Parameter> {
  protected:
-  /// @param make sets `value` to what it makes of the array
+  /// @param assign makes `value` of the array
   /// @return whether this overload accepts the object
-  template <class Make>
-  bool take(nb::handle object, std::uint32_t flags, nb::detail::cleanup_list* call,
-            const Make& make) noexcept {
-    return this->keep(object, flags, call, [&] {
+  template <class Assign>
+  bool load_array(nb::handle object, std::uint32_t flags, nb::detail::cleanup_list* call,
+                  const Assign& assign) noexcept {
+    return this->load_by(object, flags, call, [&] {
       const imported_argument array(object.ptr());
       const bool is_argument = call != nullptr && !is_cast(flags);
-      const bool leaves = is_argument && (is_first_round(flags) || was_taken(object, *call));
-      if (!array.is_array() || (leaves && !array.template may_be<View>())) {
+      const bool defers = is_argument && (is_first_round(flags) || has_match(object, *call));
+      if (!array.is_array() || (defers && !array.template may_be<View>())) {
         return false;
       }
       try {
-        make(array);
+        assign(array);
       } catch (const conversion_error&) {  // not of the view's type
-        if (leaves) {
+        if (defers) {
           return false;
         }
         throw;
       }
       if (is_argument && is_first_round(flags)) {
-        note_taken(object, *call);
+        record_match(object, *call);
       }
       return true;
     });
@@ -86,15 +87,15 @@ class view_parameter : public kept_argument<Made> {
 
 namespace nanobind::detail {
 
-/// Caster of a view that lives as long as the call. It knows no queue, so the array's is
-/// waited for.
+/// Caster of a view that lives as long as the call. A view has no queue, so the caster waits
+/// for the array's.
 template <typename View>
 struct type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
     : usm_dlpack::detail::view_parameter<View, View> {
   static constexpr auto Name = usm_dlpack::detail::parameter_descr<descr, View>;
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    return this->take(source, flags, cleanup, [&](const auto& array) {
+    return this->load_array(source, flags, cleanup, [&](const auto& array) {
       if (usm_dlpack::detail::is_cast(flags)) {
         usm_dlpack::detail::refuse(usm_dlpack::errc::request_unsupported, "view",
                                    "a parameter of a function, which keeps the memory",
@@ -126,7 +127,7 @@ struct type_caster<usm_dlpack::owned_view<View>>
                                const_name("@usm_dlpack.DLPackTensor@");
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    return this->take(source, flags, cleanup, [&](const auto& array) {
+    return this->load_array(source, flags, cleanup, [&](const auto& array) {
       this->value.emplace(array.template own<View>());
     });
   }
@@ -145,8 +146,8 @@ struct type_caster<usm_dlpack::any_view>
   static constexpr auto Name = const_name("@usm_dlpack.UsmArray@usm_dlpack.DLPackTensor@");
 
   bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
-    return this->take(source, flags, cleanup,
-                      [&](const auto& array) { this->value.emplace(array.own_any()); });
+    return this->load_array(source, flags, cleanup,
+                            [&](const auto& array) { this->value.emplace(array.own_any()); });
   }
 
   template <class T>

@@ -90,8 +90,8 @@ inline const opencl_queries* opencl_of(const platform_entry& entry) noexcept {
 
 /// Gets the SYCL context of a handle: the default context if the handle is its own, otherwise
 /// a new context, equal to no other, whose memory cannot be exchanged. The caller must keep
-/// its reference until a new context and its copies are gone, because libsycl 8 and 9 do not
-/// retain it. Reuse new contexts: libsycl 8 and 9 leak 64 bytes with each.
+/// its reference until a new context and its copies are destroyed, because libsycl 8 and 9 do
+/// not retain it. Reuse new contexts: libsycl 8 and 9 leak 64 bytes with each.
 /// @pre a valid handle: OpenCL cannot detect one that was released
 /// @throws conversion_error `runtime_error` for null and handles that OpenCL refuses
 [[nodiscard]] inline sycl::context sycl_context(cl_context context) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pybind11's casters have in common: the value of an argument.
+// The base of pybind11's casters: stores the value of an argument.
 #pragma once
 
 #include <usm_dlpack/pybind11/load.hpp>
@@ -30,14 +30,14 @@ class argument_value {
 
  protected:
   /// Does what `load` of a caster must do.
-  /// @param take sets `value`, and returns whether it took the object
-  template <class Take>
-  bool load_by(pybind11::handle object, bool convert, const Take& take) {
-    value.reset();  // a container takes all elements with one caster
+  /// @param assign sets `value`, or returns false for an object of another type
+  template <class Assign>
+  bool load_by(pybind11::handle object, bool convert, const Assign& assign) {
+    value.reset();  // a container loads all elements with one caster
     if (object.is_none()) {
-      return convert;  // as pybind11: in the first round another overload may take None
+      return convert;  // as pybind11: in the first round another overload may accept None
     }
-    return thrown_by_pybind11(take);
+    return with_pybind11_errors(assign);
   }
 
   std::optional<Value> value;

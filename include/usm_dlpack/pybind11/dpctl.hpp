@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pybind11's casters of SYCL objects, for which Python has dpctl's.
+// pybind11's casters of SYCL objects, which are dpctl's objects in Python.
 #pragma once
 
 #include <usm_dlpack/pybind11/argument.hpp>
@@ -18,17 +18,17 @@ class pybind11_dpctl_caster : public argument_value<Object> {
  public:
   bool load(pybind11::handle source, bool convert) {
     return this->load_by(source, convert, [&] {
-      const Object* found = find_argument<Object>(source.ptr());
-      if (found != nullptr) {
-        this->value = *found;
+      const Object* object = find_argument<Object>(source.ptr());
+      if (object != nullptr) {
+        this->value = *object;
       }
-      return found != nullptr;
+      return object != nullptr;
     });
   }
 
   static pybind11::handle cast(const Object& object, pybind11::return_value_policy,
                                pybind11::handle) {
-    return made_or_thrown(made_or_error([&] { return make_dpctl(object); }));
+    return not_null(object_or_null([&] { return make_dpctl(object); }));
   }
   static pybind11::handle cast(const Object* object, pybind11::return_value_policy policy,
                                pybind11::handle parent) {

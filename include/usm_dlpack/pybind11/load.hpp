@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an extension calls first, and errors of the shared headers as pybind11's.
+// `load_package`, which an extension calls first, and pybind11's exceptions for the errors of
+// usm_dlpack/python/.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -15,17 +16,17 @@
 namespace usm_dlpack {
 namespace detail {
 
-/// Throws the Python error that is set as pybind11's, if `made` is null.
-inline pybind11::handle made_or_thrown(PyObject* made) {
-  if (made == nullptr) {
+/// Throws the current Python error, as pybind11's exception, if an object is null.
+inline pybind11::handle not_null(PyObject* object) {
+  if (object == nullptr) {
     throw pybind11::error_already_set();
   }
-  return made;
+  return object;
 }
 
-/// Runs a function of usm_dlpack/python/, and throws its errors as pybind11's.
+/// Runs a function of usm_dlpack/python/, and throws its errors as pybind11's exceptions.
 template <class Function>
-auto thrown_by_pybind11(const Function& function) {
+auto with_pybind11_errors(const Function& function) {
   try {
     return function();
   } catch (const python_exception& error) {
@@ -44,7 +45,7 @@ inline namespace for_pybind11 {
 /// `usm_dlpack.ConversionError`. Call it once, at the beginning of `PYBIND11_MODULE`.
 /// @throws py::error_already_set ImportError for no package, or another interface version
 inline void load_package() {
-  detail::thrown_by_pybind11([] { detail::package_interface::get(); });
+  detail::with_pybind11_errors([] { detail::package_interface::get(); });
   pybind11::register_local_exception_translator([](std::exception_ptr thrown) {
     try {
       std::rethrow_exception(std::move(thrown));

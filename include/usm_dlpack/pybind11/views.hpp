@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // pybind11's casters of views: an array as a parameter, in the order of pybind11's overloads,
-// and a view with an owner or a usm_array as a result.
+// and a view with an owner or a usm_array as a result. What they share with
+// nanobind's is in python/argument.hpp.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -20,8 +21,8 @@
 
 namespace usm_dlpack::detail {
 
-/// The text of what a function takes and of what it returns. Before pybind11 3 a type has one
-/// text for both.
+/// The texts of a type as a parameter and as a result. Before pybind11 3 a type has one text
+/// for both.
 template <std::size_t N, std::size_t M>
 constexpr auto parameter_and_result(const pybind11::detail::descr<N>& parameter,
                                     const char (&result)[M]) {
@@ -34,23 +35,23 @@ constexpr auto parameter_and_result(const pybind11::detail::descr<N>& parameter,
   }
 }
 
-/// Imports a parameter that is a view. An array that is not of the view's type is left to the
-/// next overload.
-/// @tparam Made the parameter's type
+/// Imports a parameter that is a view. For an array that is not of the view's type, the next
+/// overload is tried.
+/// @tparam Parameter the parameter's type
 /// @tparam View of the parameter, or `any_view`
-template <class Made, class View>
-class pybind11_view_parameter : public argument_value<Made> {
+template <class Parameter, class View>
+class pybind11_view_parameter : public argument_value<Parameter> {
  protected:
-  /// @param make sets `value` to what it makes of the array
-  template <class Make>
-  bool take(pybind11::handle object, bool convert, const Make& make) {
+  /// @param assign makes `value` of the array
+  template <class Assign>
+  bool load_array(pybind11::handle object, bool convert, const Assign& assign) {
     return this->load_by(object, convert, [&] {
       const imported_argument array(object.ptr());
       if (!array.template may_be<View>()) {
         return false;
       }
       try {
-        make(array);
+        assign(array);
       } catch (const conversion_error&) {
         return false;
       }
@@ -63,8 +64,8 @@ class pybind11_view_parameter : public argument_value<Made> {
 
 namespace pybind11::detail {
 
-/// Caster of a view that lives as long as the call. It knows no queue, so the array's is
-/// waited for. `py::cast` to a view needs a call, too.
+/// Caster of a view that lives as long as the call. A view has no queue, so the caster waits
+/// for the array's. `py::cast` to a view works only within a call.
 template <typename View>
 class type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
     : public usm_dlpack::detail::pybind11_view_parameter<View, View> {
@@ -72,7 +73,7 @@ class type_caster<View, enable_if_t<usm_dlpack::detail::is_view<View>>>
   static constexpr auto name = usm_dlpack::detail::parameter_descr<descr, View>;
 
   bool load(handle source, bool convert) {
-    return this->take(source, convert, [&](const auto& array) {
+    return this->load_array(source, convert, [&](const auto& array) {
       this->value.emplace(array.template view<View>());
       loader_life_support::add_patient(array.owner());
       array.wait();
@@ -96,7 +97,7 @@ class type_caster<usm_dlpack::owned_view<View>>
       usm_dlpack::detail::parameter_descr<descr, View>, "usm_dlpack.DLPackTensor");
 
   bool load(handle source, bool convert) {
-    return this->take(source, convert, [&](const auto& array) {
+    return this->load_array(source, convert, [&](const auto& array) {
       this->value.emplace(array.template own<View>());
     });
   }
@@ -104,7 +105,7 @@ class type_caster<usm_dlpack::owned_view<View>>
   template <class T>
   static handle cast(const T&, return_value_policy, handle) = delete;  // keep the tensor
   static handle cast(usm_dlpack::owned_view<View>&& value, return_value_policy, handle) {
-    return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
+    return usm_dlpack::detail::not_null(usm_dlpack::detail::to_python(std::move(value)));
   }
 };
 
@@ -117,14 +118,14 @@ class type_caster<usm_dlpack::any_view>
       const_name("usm_dlpack.UsmArray"), "usm_dlpack.DLPackTensor");
 
   bool load(handle source, bool convert) {
-    return this->take(source, convert,
-                      [&](const auto& array) { this->value.emplace(array.own_any()); });
+    return this->load_array(source, convert,
+                            [&](const auto& array) { this->value.emplace(array.own_any()); });
   }
 
   template <class T>
   static handle cast(const T&, return_value_policy, handle) = delete;  // keep the tensor
   static handle cast(usm_dlpack::any_view&& value, return_value_policy, handle) {
-    return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
+    return usm_dlpack::detail::not_null(usm_dlpack::detail::to_python(std::move(value)));
   }
 };
 
@@ -147,7 +148,7 @@ class type_caster<usm_dlpack::usm_array<View>> {
   template <class T>
   static handle cast(const T&, return_value_policy, handle) = delete;  // keep the tensor
   static handle cast(array&& value, return_value_policy, handle) {
-    return usm_dlpack::detail::made_or_thrown(usm_dlpack::detail::to_python(std::move(value)));
+    return usm_dlpack::detail::not_null(usm_dlpack::detail::to_python(std::move(value)));
   }
 
   operator array&();

@@ -39,15 +39,8 @@ inline void check_unique(const tensor_structure& structure) {
   }
 }
 
-/// Refuses USM of a kind that is not wanted. A tensor without elements may be of any kind.
-inline void check_kind(const usm_allocation& proof, const requirements& wanted) {
-  if (!proof.structure().empty) {
-    detail::check_usm_type(proof.usm_type(), wanted);
-  }
-}
-
 /// Refuses read-only memory for mutable elements.
-inline void check_flags(std::uint64_t flags, std::int32_t ndim) {
+inline void check_not_read_only(std::uint64_t flags, std::int32_t ndim) {
   if ((flags & flag::read_only) != 0) {
     // dpnp exports arrays of rank 0 as read-only, though they are not.
     refuse_read_only_view(
@@ -63,9 +56,11 @@ View view_of_array(const DLTensor& tensor, std::uint64_t flags, const usm_alloca
   detail::check_element_type<View>(tensor, storage);
   detail::check_rank<View>(tensor);
   if (!has_const_elements<View>) {
-    check_flags(flags, tensor.ndim);
+    check_not_read_only(flags, tensor.ndim);
   }
-  detail::check_kind(proof, detail::require_kind<View>({}));
+  if (!proof.structure().empty) {  // an empty array may be of any kind
+    detail::check_usm_type(proof.usm_type(), detail::require_kind<View>({}));
+  }
   const View view = detail::make_view<View>(tensor, proof.structure(), storage);
   if (!has_const_elements<View>) {
     check_unique(proof.structure());
@@ -78,12 +73,12 @@ template <class Function>
 decltype(auto) with_name(const std::string& name, Function&& function) {
   try {
     return function();
-  } catch (const conversion_error& refused) {
+  } catch (const conversion_error& error) {
     if (name.empty()) {
       throw;
     }
-    throw conversion_error(refused.code(), {name + "." + refused.field(), refused.expected(),
-                                            refused.found(), refused.remedy()});
+    throw conversion_error(error.code(), {name + "." + error.field(), error.expected(),
+                                          error.found(), error.remedy()});
   }
 }
 
@@ -118,7 +113,7 @@ class any_view {
   /// @throws conversion_error `read_only`; `overlapping` if elements may overlap
   void* mutable_data(const std::string& name = {}) const {
     detail::with_name(name, [&] {
-      detail::check_flags(managed_->flags, ndim());
+      detail::check_not_read_only(managed_->flags, ndim());
       detail::check_unique(proof_.structure());
     });
     return proof_.data();
@@ -128,7 +123,7 @@ class any_view {
   sycl::usm::alloc usm_type() const noexcept { return proof_.usm_type(); }
   /// The DLPack id of the memory's root device.
   std::int32_t device_id() const noexcept { return proof_.device_id(); }
-  /// What was proved of the memory.
+  /// The proof of the memory.
   const usm_allocation& allocation() const noexcept { return proof_; }
   /// The queue that may still work on the memory, as `owned_view::queue`.
   const sycl::queue& queue() const noexcept { return queue_; }
@@ -140,28 +135,27 @@ class any_view {
   ///         `layout_mismatch`, `overlapping`
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
   View as(const std::string& name = {}) const& USM_DLPACK_LIFETIMEBOUND {
-    return detail::with_name(name, [&] {
-      return detail::view_of_array<View>(described(), managed_->flags, proof_);
-    });
+    return detail::with_name(
+        name, [&] { return detail::view_of_array<View>(tensor(), managed_->flags, proof_); });
   }
   template <class View, std::enable_if_t<!detail::is_owned_view<View>, int> = 0>
   View as(const std::string& name = {}) const&& = delete;  // keep the any_view in a variable
-  /// The array as an `owned_view`, which takes the memory over.
-  /// @throws conversion_error likewise; this is then untouched
+  /// The array as an `owned_view`, to which ownership moves.
+  /// @throws conversion_error likewise; this is then unchanged
   template <class Owned, std::enable_if_t<detail::is_owned_view<Owned>, int> = 0>
   Owned as(const std::string& name = {}) && {
-    const auto view = as_lvalue().template as<typename Owned::view_type>(name);
+    const auto view = std::as_const(*this).template as<typename Owned::view_type>(name);
     return {view, std::move(managed_), queue_};
   }
 
   /// The managed tensor that keeps the memory alive, borrowed; null after `release`.
   const DLManagedTensorVersioned* managed() const noexcept { return managed_.get(); }
-  /// Gives the managed tensor away; null after `release`.
+  /// Moves the managed tensor out; `managed` is null afterwards.
   managed_tensor release() && noexcept { return std::move(managed_); }
 
  private:
-  const any_view& as_lvalue() const noexcept { return *this; }
-  DLTensor described() const noexcept {
+  /// The tensor with `data` at the first element, and `byte_offset` 0.
+  DLTensor tensor() const noexcept {
     DLTensor tensor = managed_->dl_tensor;
     tensor.data = proof_.data();
     tensor.byte_offset = 0;

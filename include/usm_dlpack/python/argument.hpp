@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array that Python passes as an argument, and a view with an owner as a result. What the
-// casters of both bindings share.
+// An array that Python passes as an argument, and a view with an owner as a result: what the
+// casters of both bindings share. Which objects are arrays is in bindings/extensions.cpp.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -25,7 +25,7 @@
 
 namespace usm_dlpack::detail {
 
-/// Ends the process with a sentence where a cast would crash without one.
+/// Ends the process with a sentence if the GIL is not held: the cast would crash.
 inline void require_gil() noexcept {
   if (PyGILState_Check() == 0) {
     Py_FatalError(
@@ -38,11 +38,11 @@ inline void require_gil() noexcept {
 /// An argument that was imported as an array, if it is one.
 class imported_argument {
  public:
-  /// @throws python_exception for an array that is refused whatever the view's type is, and
-  ///         what the array's own code raises
+  /// @throws python_exception for an array that is refused for every type of view, and what
+  ///         the array's own code raises
   explicit imported_argument(PyObject* object) {
     require_gil();
-    const python_object alive = borrow(object);  // `__dlpack__` may remove it from its list
+    const python_object alive = borrow(object);  // `__dlpack__` may drop the last reference
     status_ = package_interface::get().import_array(object, &array_);
     if (status_ == import_status::failed) {
       throw python_exception();
@@ -71,22 +71,22 @@ class imported_argument {
     return detail::view_of_array<View>(*array_.tensor, array_.flags, proof());
   }
 
-  /// The Python object that keeps the memory. @pre a view was made
+  /// The Python object that keeps the memory alive. @pre the array is in USM
   PyObject* owner() const noexcept { return owner_.get(); }
-  /// Waits for all work on the array, so that its values are finished.
-  void wait() const { wait(true); }
+  /// Waits for all work on the array.
+  void wait() const { wait_for_array(true); }
   /// Makes a view that keeps the array alive. Waits for all work but that of its own queue.
   /// @throws conversion_error as `view`
   template <class View>
   owned_view<View> own() const {
     const auto view = this->view<View>();
-    wait(false);
+    wait_for_array(false);
     return {view, keeper(), *array_.queue};
   }
-  /// The array, whatever its dtype and rank, likewise.
+  /// The same for an array of any dtype and rank.
   any_view own_any() const {
     check_memory();
-    wait(false);
+    wait_for_array(false);
     return {proof(), *array_.queue, keeper()};
   }
 
@@ -110,10 +110,10 @@ class imported_argument {
     const allocation_range range{static_cast<std::uintptr_t>(array_.base),
                                  static_cast<std::size_t>(array_.size),
                                  static_cast<bounds_proof>(array_.bounds_proof)};
-    return import_protocol::made_elsewhere(structure, memory, range, array_.device_id);
+    return import_protocol::from_parts(structure, memory, range, array_.device_id);
   }
-  void wait(bool own) const {
-    if (package_interface::get().wait_for_array(owner(), own ? 1 : 0) != 0) {
+  void wait_for_array(bool own_queue) const {
+    if (package_interface::get().wait_for_array(owner(), own_queue ? 1 : 0) != 0) {
       throw python_exception();
     }
   }
@@ -154,15 +154,15 @@ python_object make_tensor(Owned result, sycl::usm::alloc kind) {
 // The results of functions: null with the Python error set if they are refused.
 template <class View>
 PyObject* to_python(owned_view<View>&& result) noexcept {
-  return made_or_error([&] { return make_tensor(std::move(result), usm_kind_v<View>); });
+  return object_or_null([&] { return make_tensor(std::move(result), usm_kind_v<View>); });
 }
 template <class View>
 PyObject* to_python(usm_array<View>&& result) noexcept {
-  return made_or_error(
+  return object_or_null(
       [&] { return make_tensor(owned_view<View>(std::move(result)), usm_kind_v<View>); });
 }
 inline PyObject* to_python(any_view&& result) noexcept {
-  return made_or_error(
+  return object_or_null(
       [&] { return make_tensor(std::move(result), sycl::usm::alloc::unknown); });
 }
 

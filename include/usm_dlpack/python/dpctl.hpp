@@ -21,7 +21,7 @@ namespace usm_dlpack::detail {
 struct dpctl_names {
   const char* type;
   const char* module;
-  const char* capsule;  ///< null for devices, of which dpctl makes no capsules
+  const char* capsule;  ///< null for devices: dpctl makes no capsules of them
 };
 template <class Object>
 inline constexpr dpctl_names dpctl_name{};
@@ -38,26 +38,26 @@ template <>
 inline constexpr dpctl_names dpctl_name<sycl::event>{"SyclEvent", "dpctl._sycl_event",
                                                      "SyclEventRef"};
 
-/// dpctl's class of a SYCL object, looked up once and kept for the life of the process.
+/// dpctl's class of a SYCL object, loaded once for the life of the process.
 template <class Object>
 struct dpctl_class {
   PyTypeObject* type;
   const void* (*get)(PyObject*);          ///< borrows the SYCL object; null with an error set
   PyObject* (*make)(const void* object);  ///< a new object that holds a copy
 
-  static const dpctl_class& found() {
+  static const dpctl_class& loaded() {
     // No lock: an import lets other threads run, which would wait for it with the GIL held.
-    static std::atomic<const dpctl_class*> kept{nullptr};
-    const dpctl_class* known = kept.load(std::memory_order_acquire);
-    if (known == nullptr) {
-      known = new dpctl_class(find());
-      kept.store(known, std::memory_order_release);
+    static std::atomic<const dpctl_class*> cache{nullptr};
+    const dpctl_class* dpctl = cache.load(std::memory_order_acquire);
+    if (dpctl == nullptr) {
+      dpctl = new dpctl_class(load());
+      cache.store(dpctl, std::memory_order_release);
     }
-    return *known;
+    return *dpctl;
   }
 
  private:
-  static dpctl_class find() {
+  static dpctl_class load() {
     const std::string name = dpctl_name<Object>.type;
     const std::string getter = name + "_Get" + name.substr(std::strlen("Sycl")) + "Ref";
     const python_object module = checked(PyImport_ImportModule(dpctl_name<Object>.module));
@@ -82,7 +82,7 @@ struct dpctl_class {
 };
 
 /// Borrows the SYCL object in a capsule, which is not consumed, or in a dpctl object; null for
-/// anything else. Checks the real type, because `__class__` can lie.
+/// anything else. Checks the type itself, because `__class__` can be overridden.
 /// @throws python_exception TypeError if the object's `__init__` never ran
 template <class Object>
 const Object* find_sycl(PyObject* object) {
@@ -90,37 +90,37 @@ const Object* find_sycl(PyObject* object) {
   if (name.capsule != nullptr && PyCapsule_IsValid(object, name.capsule) != 0) {
     return static_cast<const Object*>(PyCapsule_GetPointer(object, name.capsule));
   }
-  const auto& known = dpctl_class<Object>::found();
-  if (PyType_IsSubtype(Py_TYPE(object), known.type) == 0) {
+  const auto& dpctl = dpctl_class<Object>::loaded();
+  if (PyType_IsSubtype(Py_TYPE(object), dpctl.type) == 0) {
     return nullptr;
   }
-  const void* held = known.get(object);
-  if (held == nullptr && PyErr_Occurred() == nullptr) {
+  const void* reference = dpctl.get(object);
+  if (reference == nullptr && PyErr_Occurred() == nullptr) {
     PyErr_Format(PyExc_TypeError,
                  "%s: expected one that was made, found a %s without content; pass one of "
                  "dpctl's objects",
                  name.module + std::strlen("dpctl._sycl_"), name.type);
   }
-  if (held == nullptr) {
+  if (reference == nullptr) {
     throw python_exception();
   }
-  return static_cast<const Object*>(held);
+  return static_cast<const Object*>(reference);
 }
 
 /// Finds the SYCL object of an argument.
-/// @throws python_exception also in a child of fork(), where nothing can be done with it
+/// @throws python_exception also in a child of fork(), where the object cannot be used
 template <class Object>
 const Object* find_argument(PyObject* object) {
-  const Object* found = find_sycl<Object>(object);
-  if (found != nullptr && package_interface::get().check_process() != 0) {
+  const Object* sycl_object = find_sycl<Object>(object);
+  if (sycl_object != nullptr && package_interface::get().check_process() != 0) {
     throw python_exception();
   }
-  return found;
+  return sycl_object;
 }
 
 template <class Object>
 python_object make_dpctl(const Object& object) {
-  return checked(dpctl_class<Object>::found().make(&object));
+  return checked(dpctl_class<Object>::loaded().make(&object));
 }
 
 }  // namespace usm_dlpack::detail

@@ -16,8 +16,7 @@ namespace usm_dlpack::detail {
 struct drop_reference {
   void operator()(PyObject* object) const noexcept { Py_DECREF(object); }
 };
-/// Owns a reference to a Python object; null for none. @pre the GIL is held where it is
-/// dropped
+/// Owns a reference to a Python object, or null. @pre the GIL is held when it is dropped
 using python_object = std::unique_ptr<PyObject, drop_reference>;
 
 /// Adds a reference to an object, which may be null.
@@ -26,16 +25,17 @@ inline python_object borrow(PyObject* object) noexcept {
   return python_object(object);
 }
 
-/// A Python exception, thrown in C++. Each layer turns it into its own type, or sets it again.
-/// @pre the GIL is held where one is made, restored or destroyed
+/// A Python exception, thrown in C++. Each layer converts it to its own type, or sets it
+/// again.
+/// @pre the GIL is held when it is constructed, restored or destroyed
 class python_exception : public std::exception {
  public:
-  /// Takes the Python error that is set.
+  /// Consumes the current Python error.
   python_exception() {
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
-    const python_object kept_type(type), kept_traceback(traceback);
+    const python_object type_owner(type), traceback_owner(traceback);
     if (traceback != nullptr) {
       PyException_SetTraceback(value, traceback);
     }
@@ -56,12 +56,12 @@ class python_exception : public std::exception {
   std::shared_ptr<PyObject> value_;  // shared: copying the exception must not throw
 };
 
-/// Takes a new reference. @throws python_exception if it is null: the error that is set
-inline python_object checked(PyObject* made) {
-  if (made == nullptr) {
+/// Owns a new reference. @throws python_exception, the current Python error, if it is null
+inline python_object checked(PyObject* object) {
+  if (object == nullptr) {
     throw python_exception();
   }
-  return python_object(made);
+  return python_object(object);
 }
 
 /// Whether a type is a Python object of nanobind or pybind11: a handle, or an accessor like

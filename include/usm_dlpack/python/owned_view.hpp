@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views with an owner, and Python objects that own.
+// Views with an owner, and the owner that is a Python object.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -17,9 +17,9 @@
 
 namespace usm_dlpack {
 
-/// Keeps a Python object alive that owns memory: `python_owner(self)` is the owner that
-/// nanobind's `self` is not. Any thread may destroy it, with the GIL or without, because it
-/// takes the GIL. At the end of the interpreter the object is left alone. Movable, not
+/// Keeps a Python object alive that owns memory, such as `python_owner(self)`. Unlike a handle
+/// of nanobind, it may be destroyed by any thread, with the GIL or without, because it
+/// acquires the GIL. When the interpreter finishes, the object is not released. Movable, not
 /// copyable.
 class python_owner {
  public:
@@ -33,8 +33,8 @@ class python_owner {
     }
     object_.reset(detail::borrow(object).release());
   }
-  /// Adds a reference to an object of nanobind or pybind11. Null is what `nb::find` returns
-  /// for an object that Python does not know.
+  /// Adds a reference to an object of nanobind or pybind11. `nb::find` returns null for a C++
+  /// object that Python does not know.
   template <class Object, std::enable_if_t<detail::is_python_object<Object>, int> = 0>
   explicit python_owner(const Object& object) : python_owner(object.ptr()) {}
 
@@ -80,10 +80,10 @@ class owned_view {
   /// @param queue works on the memory; the DLPackTensor's `sycl_queue`
   /// @param owner anything movable that keeps the memory alive: for example a Python object,
   ///        which is dropped with the GIL. Any other owner's destructor runs on any thread,
-  ///        with the GIL or without; it must not throw, and not need the GIL. Nothing looks
-  ///        inside it: put a `python_owner` in it, not an `nb::object` or `py::object`
+  ///        with the GIL or without; it must not throw, and not need the GIL. Its members are
+  ///        not checked: use a `python_owner` in it, not an `nb::object` or `py::object`
   /// @throws conversion_error `context_not_default`, `device_without_id`, and as
-  ///         `to_managed_tensor(view, device, owner)`; `owner` is then untouched
+  ///         `to_managed_tensor(view, device, owner)`; `owner` is then unchanged
   template <class Owner>
   owned_view(const View& view, const sycl::queue& queue, Owner&& owner)
       : view_(view),
@@ -94,8 +94,9 @@ class owned_view {
 
   /// Makes a result of an array that owns its memory, and whose view converts to this type.
   /// The array's destructor waits, without the GIL.
-  template <class Made, std::enable_if_t<std::is_constructible_v<View, const Made&>, int> = 0>
-  owned_view(usm_array<Made>&& array)
+  template <class Other,
+            std::enable_if_t<std::is_constructible_v<View, const Other&>, int> = 0>
+  owned_view(usm_array<Other>&& array)
       : view_(array.view()), queue_(array.queue()), managed_(own(std::move(array))) {}
 
   /// Holds a proved import. Const elements make the tensor read-only for later consumers.
@@ -113,18 +114,18 @@ class owned_view {
   owned_view& operator=(const owned_view&) = delete;
 
   const View& view() const noexcept { return view_; }
-  /// The queue that may still work on the memory. If a parameter's array knows none, its work
-  /// has finished, and this is an in-order queue of the package on the array's root device,
-  /// the same one for all such arrays.
+  /// The queue that may still work on the memory. If a parameter's array has none, its work
+  /// has finished, and this is the package's in-order queue of the array's root device, one
+  /// for all such arrays.
   const sycl::queue& queue() const noexcept { return queue_; }
   /// The managed tensor that keeps the memory alive, borrowed; null after `release`.
   const DLManagedTensorVersioned* managed() const noexcept { return managed_.get(); }
-  /// Gives the managed tensor away; null after `release`.
+  /// Moves the managed tensor out; `managed` is null afterwards.
   managed_tensor release() && noexcept { return std::move(managed_); }
 
  private:
-  template <class Made>
-  static managed_tensor own(usm_array<Made>&& array) {
+  template <class Other>
+  static managed_tensor own(usm_array<Other>&& array) {
     const View view(array.view());
     const DLDevice device{kDLOneAPI, array.device_id()};
     return usm_dlpack::to_managed_tensor(view, device, std::move(array));

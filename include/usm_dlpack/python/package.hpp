@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interface of the installed Python package for extensions: it reads the arrays of other
-// libraries, makes DLPackTensors, and raises the package's errors. An extension looks the
-// table up on first use, so it needs the package at run time, but does not link to it.
+// libraries, makes DLPackTensors, and raises the package's errors. An extension loads the
+// table on first use, so it needs the package at run time, but does not link to it.
 //
 // The two are built separately, so only C types cross: pointers, integers and strings. Raise
 // `known_version` whenever a function, a field or the name of a code of `errc` changes.
@@ -25,18 +25,17 @@
 
 namespace usm_dlpack::detail {
 
-/// What became of an object that was imported as an array. For `failed`, the Python error is
-/// set.
+/// The result of an import of an object as an array. For `failed`, the Python error is set.
 enum class import_status : std::int32_t { in_usm, on_host, no_array, failed };
 
 /// A proved array in USM. All pointers but `owner` are borrowed from it.
 struct imported_array {
-  PyObject* owner;             ///< a new reference; keeps the memory
+  PyObject* owner;             ///< a new reference; keeps the memory alive
   const DLTensor* tensor;      ///< with strides, and `byte_offset` 0
   const sycl::queue* queue;    ///< may still work on the memory
   const sycl::device* device;  ///< the true one: a root device or a sub-device
   std::uint64_t flags;         ///< bits of `flag`
-  std::uint64_t base;          ///< of the range that `bounds` names
+  std::uint64_t base;          ///< of the range that `bounds_proof` names
   std::uint64_t size;          ///< in bytes
   std::int32_t device_id;      ///< of the root device
   std::int32_t kind;           ///< a `sycl::usm::alloc`
@@ -64,8 +63,8 @@ struct package_interface {
   /// Waits for the work on an array: of its own queue only if `own` is not 0, of the other
   /// queues that use its memory, and of dpctl's. Returns 0, or -1 with the Python error set.
   std::int32_t (*wait_for_array)(PyObject* owner, std::int32_t own) noexcept;
-  /// Makes a proved DLPackTensor with a queue. Takes the managed tensor also if it fails.
-  /// Returns null with the Python error set if it fails.
+  /// Makes a proved DLPackTensor with a queue. Consumes the managed tensor even if it fails;
+  /// then returns null with the Python error set.
   /// @param owner the Python object that owns the memory, or null. If it is a DLPackTensor,
   ///        the new one shares its list of queues.
   /// @param kind the `sycl::usm::alloc` that the memory must be of; unknown for any
@@ -74,13 +73,15 @@ struct package_interface {
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
-  /// Frees USM after the work of its queue, without the GIL. A host task may call it with the
-  /// GIL.
+  /// Frees USM after the work of its queue, for which it waits without the GIL. In a host task
+  /// that holds the GIL it defers the free instead.
   void (*free_after_work)(const sycl::queue* queue, void* address) noexcept;
-  /// Waits for the present work of a queue, without the GIL. Returns 0, or -1 and what failed.
-  std::int32_t (*wait)(const sycl::queue* queue, failed_wait* failed) noexcept;
+  /// Waits for the present work of a queue, without the GIL. Returns 0, or -1 with `failed`
+  /// written.
+  std::int32_t (*wait_for_queue)(const sycl::queue* queue, failed_wait* failed) noexcept;
   /// Waits for dpctl's queue on the queue's device, likewise.
-  std::int32_t (*wait_for_default)(const sycl::queue* queue, failed_wait* failed) noexcept;
+  std::int32_t (*wait_for_default_queue)(const sycl::queue* queue,
+                                         failed_wait* failed) noexcept;
   /// Returns 0, or -1 with the Python error set in a child of fork(), where the SYCL runtime
   /// would wait forever.
   std::int32_t (*check_process)() noexcept;
@@ -93,17 +94,17 @@ struct package_interface {
   /// this module's arrays release the GIL.
   static const package_interface& get() {
     // No lock: an import lets other threads run, which would wait for it with the GIL held.
-    static std::atomic<const package_interface*> kept{nullptr};
-    const package_interface* table = kept.load(std::memory_order_acquire);
+    static std::atomic<const package_interface*> cache{nullptr};
+    const package_interface* table = cache.load(std::memory_order_acquire);
     if (table == nullptr) {
-      table = find();
-      kept.store(table, std::memory_order_release);
+      table = load();
+      cache.store(table, std::memory_order_release);
       static constexpr queue_functions of_package{
           [](const sycl::queue& queue) {
             check_executing(queue);
-            call_wait(get().wait, queue);
+            call_wait(get().wait_for_queue, queue);
           },
-          [](const sycl::queue& queue) { call_wait(get().wait_for_default, queue); },
+          [](const sycl::queue& queue) { call_wait(get().wait_for_default_queue, queue); },
           [](const sycl::queue& queue, void* address) noexcept {
             get().free_after_work(&queue, address);
           }};
@@ -114,14 +115,15 @@ struct package_interface {
 
  private:
   /// @throws sycl::exception of a wait that failed
-  static void call_wait(decltype(package_interface::wait) wait, const sycl::queue& queue) {
+  static void call_wait(decltype(package_interface::wait_for_queue) wait,
+                        const sycl::queue& queue) {
     failed_wait failed;
     if (wait(&queue, &failed) != 0) {
       throw sycl::exception(std::error_code(failed.code, sycl::sycl_category()), failed.text);
     }
   }
 
-  static const package_interface* find() {
+  static const package_interface* load() {
     const python_object module = checked(PyImport_ImportModule("usm_dlpack._core"));
     const python_object capsule(PyObject_GetAttrString(module.get(), "_package_interface"));
     PyErr_Clear();  // an older package has none
@@ -167,10 +169,9 @@ inline void set_error(const conversion_error& error) noexcept {
   }
 }
 
-/// The object that a function makes, a new reference; null with the Python error set if it
-/// throws.
+/// The result of a function, a new reference; null with the Python error set if it throws.
 template <class Make>
-PyObject* made_or_error(Make&& make) noexcept {
+PyObject* object_or_null(Make&& make) noexcept {
   try {
     return make().release();
   } catch (const python_exception& error) {

@@ -52,7 +52,7 @@ constexpr void add_dtype(Text& text) {
   }
 }
 
-/// The first stride of 2 x 3 elements in a layout that always lies without gaps; 0 for other
+/// The first stride of 2 x 3 elements in a layout that is always exhaustive; 0 for other
 /// layouts.
 template <class Layout, class Extents, class = void>
 inline constexpr std::size_t row_stride = 0;
@@ -65,7 +65,7 @@ inline constexpr std::size_t
                    typename Layout::template mapping<Extents<Index, 2, 3>>().stride(0) > 0)>> =
         typename Layout::template mapping<Extents<Index, 2, 3>>().stride(0);
 
-/// `C` or `F`, the only order that a view takes; null if there are others.
+/// `C` or `F` if the view accepts only this order; otherwise null.
 template <class View>
 constexpr const char* order_of() {
   constexpr std::size_t stride =

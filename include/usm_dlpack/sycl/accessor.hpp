@@ -37,14 +37,14 @@ inline constexpr std::size_t promised_alignment<usm_accessor<Kind, Accessor>, vo
 /// never converts to its base by a conversion function, which `usm_accessor` needs.
 template <class Accessor,
           bool = std::is_empty_v<Accessor> && std::is_default_constructible_v<Accessor>>
-struct kept_accessor {
+struct stored_accessor {
   Accessor accessor;
   constexpr const Accessor& get() const noexcept { return accessor; }
 };
 template <class Accessor>
-struct kept_accessor<Accessor, true> {
-  constexpr kept_accessor() noexcept = default;
-  constexpr explicit kept_accessor(const Accessor&) noexcept {}
+struct stored_accessor<Accessor, true> {
+  constexpr stored_accessor() noexcept = default;
+  constexpr explicit stored_accessor(const Accessor&) noexcept {}
   constexpr Accessor get() const noexcept { return Accessor{}; }
 };
 
@@ -65,8 +65,8 @@ struct kept_accessor<Accessor, true> {
 /// a kind, converts where the wrapped accessors do implicitly, such as from mutable to const
 /// elements; never between kinds.
 template <sycl::usm::alloc Kind, class Accessor>
-class usm_accessor : private detail::kept_accessor<Accessor> {
-  using kept = detail::kept_accessor<Accessor>;
+class usm_accessor : private detail::stored_accessor<Accessor> {
+  using storage = detail::stored_accessor<Accessor>;
   static_assert(Kind != sycl::usm::alloc::unknown,
                 "usm_accessor: expected the kind device, shared or host, found unknown; "
                 "use the plain accessor");
@@ -83,16 +83,16 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
   template <class Plain, std::enable_if_t<!detail::has_usm_kind<Plain> &&
                                               std::is_convertible_v<const Plain&, Accessor>,
                                           int> = 0>
-  constexpr explicit usm_accessor(const Plain& plain) : kept{Accessor(plain)} {}
+  constexpr explicit usm_accessor(const Plain& plain) : storage{Accessor(plain)} {}
 
   template <class Other, std::enable_if_t<std::is_convertible_v<const Other&, Accessor> &&
                                               !std::is_same_v<Other, Accessor>,
                                           int> = 0>
   constexpr usm_accessor(const usm_accessor<Kind, Other>& other)
-      : kept{Accessor(other.wrapped())} {}
+      : storage{Accessor(other.wrapped())} {}
 
   /// The wrapped accessor.
-  constexpr Accessor wrapped() const { return kept::get(); }
+  constexpr Accessor wrapped() const { return storage::get(); }
 
   template <class Plain, std::enable_if_t<Kind != sycl::usm::alloc::device &&
                                               !detail::has_usm_kind<Plain> &&
@@ -121,12 +121,12 @@ class usm_accessor : private detail::kept_accessor<Accessor> {
       detail::refuse(errc::usm_type_not_accepted, "access", "device code", "host code",
                      "copy the elements to host or shared USM, or index in a kernel");
     }
-    return kept::get().access(handle, i);
+    return storage::get().access(handle, i);
   }
 
   constexpr typename Accessor::offset_policy::data_handle_type offset(data_handle_type handle,
                                                                       std::size_t i) const {
-    return kept::get().offset(handle, i);
+    return storage::get().offset(handle, i);
   }
 };
 

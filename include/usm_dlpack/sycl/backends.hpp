@@ -16,9 +16,9 @@ namespace detail {
 struct backend_row {
   sycl::backend backend;
   const char* name;  ///< as in ONEAPI_DEVICE_SELECTOR
-  /// Makes the queries of a platform. Where it returns null or throws a sycl::exception, SYCL
-  /// answers. Null for a backend without a file in backends/.
-  std::shared_ptr<const backend_queries> (*make)(const queried_platform& of) = nullptr;
+  /// Makes the queries of a platform. If it returns null or throws a sycl::exception, SYCL is
+  /// queried. Null for a backend without a file in backends/.
+  std::shared_ptr<const backend_queries> (*make)(const queried_platform& platform) = nullptr;
 };
 
 inline constexpr backend_row backend_rows[] = {
@@ -39,16 +39,16 @@ constexpr backend_row row_of(sycl::backend backend) noexcept {
 }
 
 /// The queries of a platform: those of its backend, or else SYCL's own.
-inline std::shared_ptr<const backend_queries> make_queries(const queried_platform& of) {
-  const backend_row row = row_of(of.platform.get_backend());
-  std::shared_ptr<const backend_queries> made;
+inline std::shared_ptr<const backend_queries> make_queries(const queried_platform& platform) {
+  const backend_row row = row_of(platform.sycl_platform.get_backend());
+  std::shared_ptr<const backend_queries> queries;
   if (row.make != nullptr) {
     try {
-      made = row.make(of);
-    } catch (const sycl::exception&) {  // SYCL answers
+      queries = row.make(platform);
+    } catch (const sycl::exception&) {  // SYCL is queried instead
     }
   }
-  return made ? made : std::make_shared<const backend_queries>(of.context);
+  return queries ? queries : std::make_shared<const backend_queries>(platform.context);
 }
 
 }  // namespace detail

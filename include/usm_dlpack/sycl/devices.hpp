@@ -58,13 +58,13 @@ struct device_table {
       devices.push_back(device_entry{device});
       add_platform_of(devices.back());
     }
-    for (std::size_t place = 0; place < platforms.size(); ++place) {
-      find_queries_of(place);
+    for (std::size_t index = 0; index < platforms.size(); ++index) {
+      find_queries_of(index);
     }
   }
 
-  /// The table, made on first use. Never destroyed, because SYCL's statics may be gone by
-  /// then. Each program and shared library has its own, because another may use another
+  /// The table, built on first use. Never destroyed, because SYCL's statics may be destroyed
+  /// before it. Each program and shared library has its own, because another may use another
   /// version of this header.
   [[gnu::visibility("hidden")]] static const device_table& get() {
     static const device_table& table = make();
@@ -98,9 +98,9 @@ struct device_table {
 
   /// The ordinal by which CUDA knows a root device, or -1.
   std::int32_t cuda_ordinal(std::int32_t device_id) const noexcept {
-    const std::size_t place = devices[static_cast<std::size_t>(device_id)].platform;
-    const bool works = place < platforms.size() && platforms[place].queries != nullptr;
-    return works ? platforms[place].queries->cuda_ordinal(device_id) : -1;
+    const std::size_t platform = devices[static_cast<std::size_t>(device_id)].platform;
+    const bool works = platform < platforms.size() && platforms[platform].queries != nullptr;
+    return works ? platforms[platform].queries->cuda_ordinal(device_id) : -1;
   }
 
  private:
@@ -118,39 +118,39 @@ struct device_table {
   void add_platform_of(device_entry& entry) {
     try {
       const sycl::platform platform = entry.device.get_platform();
-      std::size_t place = 0;
-      while (place < platforms.size() && platforms[place].platform != platform) {
-        ++place;
+      std::size_t index = 0;
+      while (index < platforms.size() && platforms[index].platform != platform) {
+        ++index;
       }
-      if (place == platforms.size()) {
+      if (index == platforms.size()) {
         const auto id = static_cast<std::int32_t>(devices.size() - 1);
         platforms.push_back(platform_entry{platform, std::nullopt, id, 0});
       }
-      entry.platform = place;
-      ++platforms[place].device_count;
-      if (!platforms[place].context) {
-        platforms[place].context = default_context_of(platform, 0);
+      entry.platform = index;
+      ++platforms[index].device_count;
+      if (!platforms[index].context) {
+        platforms[index].context = default_context_of(platform, 0);
       }
     } catch (const sycl::exception& error) {
       entry.failure = error.what();
     }
   }
 
-  void find_queries_of(std::size_t place) {
-    platform_entry& entry = platforms[place];
+  void find_queries_of(std::size_t index) {
+    platform_entry& entry = platforms[index];
     if (!entry.context) {
       return;
     }
     std::vector<const sycl::device*> roots(devices.size());
     for (std::size_t id = 0; id < devices.size(); ++id) {
-      const bool works_here = devices[id].platform == place && devices[id].failure.empty();
+      const bool works_here = devices[id].platform == index && devices[id].failure.empty();
       roots[id] = works_here ? &devices[id].device : nullptr;
     }
     entry.queries = make_queries({entry.platform, *entry.context, std::move(roots)});
   }
 };
 
-/// Calls the runtime, and turns its exception into a `conversion_error` with its text.
+/// Runs a query of the runtime, and turns its exception into a `conversion_error`.
 template <class Query>
 auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
   try {
@@ -201,13 +201,13 @@ USM_DLPACK_COLD inline void refuse_device_without_id() {
 
 inline const device_entry& working_device(std::int32_t device_id) {
   const device_table& table = device_table::get();
-  const auto place = static_cast<std::size_t>(device_id);
-  if (device_id < 0 || place >= table.devices.size()) {
+  const auto index = static_cast<std::size_t>(device_id);
+  if (device_id < 0 || index >= table.devices.size()) {
     refuse_device_id(device_id, table.devices.size());
   }
-  const device_entry& entry = table.devices[place];
+  const device_entry& entry = table.devices[index];
   if (!entry.failure.empty()) {
-    refuse_failed_device(place, entry.failure);
+    refuse_failed_device(index, entry.failure);
   }
   return entry;
 }
@@ -246,8 +246,8 @@ inline bool has_cuda_devices() {
   return false;
 }
 
-/// The id of the root device that a tensor names: the only place that decides which device
-/// types an import takes in place. The id of kDLOneAPI is returned as it stands.
+/// The id of the root device that a tensor names. Only this function decides which device
+/// types an import accepts without a copy. The id of kDLOneAPI is returned unchecked.
 inline std::int32_t id_named_by(const DLDevice& device) {
   if (!is_cuda(device.device_type)) {
     check_device_type(device);

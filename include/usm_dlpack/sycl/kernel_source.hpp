@@ -28,14 +28,14 @@ namespace usm_dlpack {
 namespace detail {
 
 template <class Argument>
-inline constexpr bool is_array = knows_queue<Argument> || is_view<Argument>;
+inline constexpr bool is_array = has_queue<Argument> || is_view<Argument>;
 
 /// Whether an argument is an address without a size: a pointer, a C array, or nullptr.
 template <class Argument>
 inline constexpr bool is_address =
     std::is_pointer_v<std::decay_t<Argument>> || std::is_null_pointer_v<Argument>;
 
-/// The array that an argument of a kernel is, in a tuple; an empty one for another argument.
+/// A tuple of a kernel's argument if it is an array; otherwise an empty tuple.
 template <class Argument>
 auto array_of_argument(const Argument& argument) {
   if constexpr (is_array<Argument>) {
@@ -45,7 +45,7 @@ auto array_of_argument(const Argument& argument) {
   }
 }
 
-/// What a kernel's parameter gets: the pointer of an array, or the argument itself.
+/// The value for a kernel's parameter: the pointer of an array, or the argument itself.
 template <class Argument>
 auto value_of_argument(const Argument& argument) {
   if constexpr (is_array<Argument>) {
@@ -111,9 +111,9 @@ bool has_no_items(const sycl::nd_range<Dimensions>& range) {
 /// takes seconds. The environment variable `SYCL_CACHE_PERSISTENT=1` keeps builds on disk.
 ///
 /// Several threads may use it at once; those that need the same build wait for it. Make it
-/// `static`: the source, the builds and their contexts are never freed, because at the end of
-/// a process the runtime may go first. Copies share all of them. Source: the extension
-/// sycl_ext_oneapi_kernel_compiler.
+/// `static`: the source, the builds and their contexts are never freed, because at process
+/// exit the runtime may be destroyed before them. Copies share all of them. Source: the
+/// extension sycl_ext_oneapi_kernel_compiler.
 class kernel_source {
  public:
   /// @param text the source, with its `#include <sycl/sycl.hpp>`
@@ -159,9 +159,9 @@ class kernel_source {
 
   /// Launches a kernel in a section, without waiting for it: for functions that launch
   /// several. They run one after another, and after what the function itself submitted to the
-  /// queue before; on an out-of-order queue the host waits for that. The section takes the
-  /// arrays that it does not have yet. A pointer is passed as it is: its array must be one of
-  /// the section.
+  /// queue before; on an out-of-order queue the host waits for that. Adds arrays that the
+  /// section does not have yet. A pointer is passed as it is: its array must be one of the
+  /// section.
   template <class Range, class... Arguments>
   sycl::event launch(ordered_section& work, const std::string& name, const Range& range,
                      const Arguments&... arguments) const {
@@ -177,21 +177,22 @@ class kernel_source {
   /// @throws sycl::exception errc::build with the compiler's log, errc::invalid for a name
   ///         that the source does not have, and whatever else the runtime throws
   sycl::kernel find(const sycl::queue& queue, const std::string& name) const {
-    build& here = find_build(queue);
-    const std::lock_guard<std::mutex> lock(here.building);
-    if (const auto kernel = here.kernels.find(name); kernel != here.kernels.end()) {
+    build& entry = find_build(queue);
+    const std::lock_guard<std::mutex> lock(entry.mutex);
+    if (const auto kernel = entry.kernels.find(name); kernel != entry.kernels.end()) {
       return kernel->second;
     }
-    if (!here.bundle) {
-      here.bundle = compile(here);
+    if (!entry.bundle) {
+      entry.bundle = compile(entry);
     }
-    if (!here.bundle->ext_oneapi_has_kernel(name)) {
+    if (!entry.bundle->ext_oneapi_has_kernel(name)) {
       throw sycl::exception(make_error_code(sycl::errc::invalid),
                             "name: expected a kernel of the source, found \"" + name +
                                 "\"; correct it, or declare the function extern \"C\" "
                                 "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((nd_range_kernel<1>))");
     }
-    return here.kernels.emplace(name, here.bundle->ext_oneapi_get_kernel(name)).first->second;
+    return entry.kernels.emplace(name, entry.bundle->ext_oneapi_get_kernel(name))
+        .first->second;
   }
 
  private:
@@ -204,7 +205,7 @@ class kernel_source {
 
     sycl::context context;
     sycl::device device;
-    std::mutex building;
+    std::mutex mutex;  ///< of `bundle` and `kernels`
     std::optional<kernel_bundle> bundle;
     /// One object for each kernel: DPC++ locks a kernel's arguments by its object, but all
     /// objects of one name share the arguments (DPC++ 2026.2).
@@ -214,11 +215,11 @@ class kernel_source {
   struct source {
     std::string text;
     std::vector<std::string> build_options;
-    std::mutex adding;
+    std::mutex mutex;  ///< of `builds`
     std::list<build> builds;
   };
 
-  /// Launches a kernel in a section whose arguments are known, and whose queue is ordered.
+  /// Launches a kernel in a section that has its arguments, and whose queue is ordered.
   template <class Range, class... Arguments>
   sycl::event submit(ordered_section& work, const std::string& name, const Range& range,
                      const Arguments&... arguments) const {
@@ -237,36 +238,36 @@ class kernel_source {
   }
 
   static void check_count(const sycl::kernel& kernel, const std::string& name,
-                          std::size_t found) {
+                          std::size_t count) {
     const sycl::backend backend = kernel.get_backend();
     if (backend != sycl::backend::opencl && backend != sycl::backend::ext_oneapi_level_zero) {
-      return;  // CUDA reports how many arguments the kernel got the last time
+      return;  // CUDA reports the count of arguments of the last launch
     }
     const std::size_t expected = kernel.get_info<sycl::info::kernel::num_args>();
-    if (expected != found) {
+    if (expected != count) {
       throw sycl::exception(
           make_error_code(sycl::errc::kernel_argument),
           "arguments: expected " + std::to_string(expected) + " for the kernel \"" + name +
-              "\", found " + std::to_string(found) + "; pass one for each of its parameters");
+              "\", found " + std::to_string(count) + "; pass one for each of its parameters");
     }
   }
 
   build& find_build(const sycl::queue& queue) const {
-    const std::lock_guard<std::mutex> lock(source_.adding);
-    for (build& here : source_.builds) {
-      if (here.context == queue.get_context() && here.device == queue.get_device()) {
-        return here;
+    const std::lock_guard<std::mutex> lock(source_.mutex);
+    for (build& entry : source_.builds) {
+      if (entry.context == queue.get_context() && entry.device == queue.get_device()) {
+        return entry;
       }
     }
     return source_.builds.emplace_back(queue);
   }
 
-  kernel_bundle compile(const build& here) const {
+  kernel_bundle compile(const build& entry) const {
     namespace experimental = sycl::ext::oneapi::experimental;
     auto bundle = experimental::create_kernel_bundle_from_source(
-        here.context, experimental::source_language::sycl, source_.text);
+        entry.context, experimental::source_language::sycl, source_.text);
     return experimental::build(
-        bundle, {here.device},
+        bundle, {entry.device},
         experimental::properties{experimental::build_options{source_.build_options}});
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the allocation that a pointer points into: in one default context, or in all of them.
+// Finds the allocation that a pointer points into, in one default context or in all of them,
+// by the queries of backends/.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -32,56 +33,58 @@ namespace detail {
 /// @pre the platform has a context
 inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
   return ask_runtime("data", [&] {
-    allocation found = entry.queries->find(pointer);
-    if (found.part && found.device_id < 0) {
-      found.device_id = device_id(*found.part);
-      if (root_device(found.device_id) == *found.part) {
-        found.part.reset();
+    allocation memory = entry.queries->find(pointer);
+    if (memory.part && memory.device_id < 0) {
+      memory.device_id = device_id(*memory.part);
+      if (root_device(memory.device_id) == *memory.part) {
+        memory.part.reset();
       }
     }
-    if (entry.device_count == 1 && found.kind != sycl::usm::alloc::unknown) {
-      found.device_id = found.device_id < 0 ? entry.first_device : found.device_id;
-      if (found.device == device_proof::runtime) {
-        found.device = device_proof::only_device;
+    if (entry.device_count == 1 && memory.kind != sycl::usm::alloc::unknown) {
+      memory.device_id = memory.device_id < 0 ? entry.first_device : memory.device_id;
+      if (memory.device == device_proof::runtime) {
+        memory.device = device_proof::only_device;
       }
     }
-    return found;
+    return memory;
   });
 }
 
+/// Memory as the default context of a platform knows it.
 struct located_memory {
   const platform_entry* entry;
-  allocation found;
+  allocation memory;
 
   /// The id of the memory's root device; for host USM, of the platform's first device.
   std::int32_t device_id() const noexcept {
-    return found.device_id < 0 ? entry->first_device : found.device_id;
+    return memory.device_id < 0 ? entry->first_device : memory.device_id;
   }
 
   /// Whether the memory is on a root device. Host USM is on every one of its platform.
   bool is_on(std::int32_t id) const noexcept {
-    return found.device_id < 0 ? entry == &device_table::get().platform_of(id)
-                               : found.device_id == id;
+    return memory.device_id < 0 ? entry == &device_table::get().platform_of(id)
+                                : memory.device_id == id;
   }
 };
 
-/// The platforms that know a pointer, by device id. There may be several, because each driver
-/// chooses its addresses by itself. Leaves out platforms whose query fails.
+/// The memory at a pointer, one entry for each platform that knows it, by device id. There may
+/// be several, because drivers choose addresses independently. Omits platforms whose query
+/// fails.
 inline std::vector<located_memory> locate(const void* pointer) {
-  std::vector<located_memory> places;
+  std::vector<located_memory> candidates;
   for (const platform_entry& entry : device_table::get().platforms) {
     if (!entry.context) {
       continue;
     }
     try {
-      const allocation found = find_allocation(pointer, entry);
-      if (found.kind != sycl::usm::alloc::unknown) {
-        places.push_back({&entry, found});
+      const allocation memory = find_allocation(pointer, entry);
+      if (memory.kind != sycl::usm::alloc::unknown) {
+        candidates.push_back({&entry, memory});
       }
     } catch (const conversion_error&) {
     }
   }
-  return places;
+  return candidates;
 }
 
 inline constexpr const char* allocation_remedy =
@@ -99,10 +102,10 @@ inline void add_alternative(std::string& names, const std::string& name) {
   names.append(names.empty() ? "" : " or ").append(name);
 }
 
-inline std::string ids_of(const std::vector<located_memory>& places) {
+inline std::string ids_of(const std::vector<located_memory>& candidates) {
   std::string ids;
-  for (const located_memory& place : places) {
-    add_alternative(ids, std::to_string(place.device_id()));
+  for (const located_memory& candidate : candidates) {
+    add_alternative(ids, std::to_string(candidate.device_id()));
   }
   return ids;
 }

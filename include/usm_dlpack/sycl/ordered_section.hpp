@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line at the top of a function that submits work on arrays, so that callers who pass no
-// queues get right values.
+// Orders the work that a function submits with its callers' work, so that callers who pass no
+// queue get right values. The order between Python consumers is in bindings/queues.hpp.
 #pragma once
 
 #include <usm_dlpack/sycl/config.hpp>
@@ -17,14 +17,13 @@ class kernel_source;
 
 namespace detail {
 
-/// Whether an argument knows a queue: an `owned_view`, an `any_view` or a `usm_array`.
+/// Whether an argument has a queue: an `owned_view`, an `any_view` or a `usm_array`.
 template <class Argument, class = void>
-inline constexpr bool knows_queue = false;
+inline constexpr bool has_queue = false;
 template <class Argument>
 inline constexpr bool
-    knows_queue<Argument, std::void_t<decltype(std::declval<const Argument&>().queue())>> =
-        true;
-/// Whether an argument has proved memory instead of a view: an `any_view`.
+    has_queue<Argument, std::void_t<decltype(std::declval<const Argument&>().queue())>> = true;
+/// Whether an argument has a proof instead of a view: an `any_view`.
 template <class Argument, class = void>
 inline constexpr bool has_allocation = false;
 template <class Argument>
@@ -35,7 +34,7 @@ template <class Argument>
 decltype(auto) memory_of_argument(const Argument& argument) {
   if constexpr (has_allocation<Argument>) {
     return argument.allocation();
-  } else if constexpr (knows_queue<Argument>) {
+  } else if constexpr (has_queue<Argument>) {
     return argument.view();
   } else {
     return (argument);
@@ -51,19 +50,19 @@ decltype(auto) memory_of_argument(const Argument& argument) {
 ///
 ///     usm_dlpack::ordered_section work(queue, x, out);
 ///
-/// The constructor checks the queue as `check_queue` does. It waits for the other queues that
-/// arguments know; in a Python extension for dpctl's queue of the device, where dpnp works;
-/// and for the section's queue, if it is out of order. The destructor waits for the section's
-/// queue. To read a result before the section ends, call `wait`.
+/// The constructor checks the queue as `check_queue` does. It waits for the arguments' other
+/// queues; in a Python extension for dpctl's queue of the device, which dpnp uses; and for the
+/// section's queue, if it is out of order. The destructor waits for the section's queue. To
+/// read a result before the section ends, call `wait`.
 ///
-/// A plain view knows no queue: its work must have finished, as it has for a parameter of a
-/// Python function. One section at a time: two that are open on two queues over one array are
-/// not ordered.
+/// A plain view has no queue: its work must have finished, as it has for a parameter of a
+/// Python function. Open one section at a time: two on two queues over one array are not
+/// ordered.
 ///
-/// While the queue records a graph, the section waits for nothing and orders nothing, and the
-/// arguments may know any queue. The work on them must have finished before the graph runs.
+/// While the queue records a graph, the section neither waits nor orders, and the arguments
+/// may have any queue. The work on them must have finished before the graph runs.
 ///
-/// `kernel_source::launch` takes a section in place of a queue, for several kernels.
+/// `kernel_source::launch` accepts a section in place of a queue, for several kernels.
 ///
 /// In a Python extension the waits release the GIL.
 class ordered_section {
@@ -77,7 +76,7 @@ class ordered_section {
       : queue_(queue) {
     add(arguments...);
     if (!detail::is_recording(queue_)) {
-      detail::queue_functions_now().wait_for_default(queue_);
+      detail::queue_functions_now().wait_for_default_queue(queue_);
     }
     begin_launch();
   }
@@ -85,7 +84,7 @@ class ordered_section {
   /// Waits for the work so far, for example before the host reads a result of it.
   /// @throws sycl::exception of work that failed; conversion_error `runtime_error` while the
   ///         queue records a graph
-  void wait() const { detail::queue_functions_now().wait(queue_); }
+  void wait() const { detail::queue_functions_now().wait_for_queue(queue_); }
 
   ordered_section(const ordered_section&) = delete;
   ordered_section& operator=(const ordered_section&) = delete;
@@ -105,7 +104,7 @@ class ordered_section {
  private:
   friend class kernel_source;
 
-  /// Checks further arguments, and waits for the other queues that they know.
+  /// Checks further arguments, and waits for their other queues.
   template <class... Arguments>
   void add(const Arguments&... arguments) {
     usm_dlpack::check_queue(queue_, detail::memory_of_argument(arguments)...);
@@ -114,14 +113,14 @@ class ordered_section {
 
   template <class Argument>
   void wait_for_argument(const Argument& argument) const {
-    if constexpr (detail::knows_queue<Argument>) {
+    if constexpr (detail::has_queue<Argument>) {
       if (argument.queue() != queue_ && !detail::is_recording(queue_)) {
-        detail::queue_functions_now().wait(argument.queue());
+        detail::queue_functions_now().wait_for_queue(argument.queue());
       }
     }
   }
 
-  /// Puts what is submitted next behind the present work of the queue.
+  /// Orders the next command behind the present work of the queue.
   void begin_launch() const {
     if (!queue_.is_in_order() && !detail::is_recording(queue_)) {
       wait();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defects of the SYCL runtime and of its drivers that this library avoids, each with the
-// version that has it and the test that shows it. When a newer runtime passes that test
-// without the workaround, delete the workaround.
+// Workarounds for defects of the SYCL runtime and its drivers, each with the version that has
+// the defect and the test that shows it. When a newer runtime passes that test without the
+// workaround, delete the workaround.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>
@@ -39,11 +39,11 @@ inline void check_executing(const sycl::queue& queue) {
 }
 
 /// Keeps the 64 out-of-order queues of OpenCL alive whose barriers are the newest. The CPU
-/// driver hangs if the last handle of such a queue is dropped while its thread still leaves
-/// the queue's last command, although its event is complete (intel-opencl-rt 2026.2;
+/// driver hangs if the last handle of such a queue is released while its thread is still
+/// finishing the queue's last command, although its event is complete (intel-opencl-rt 2026.2;
 /// test_progress.py, "right after its work"). `queue::wait` would wait for that thread, but
 /// see `pending_work`.
-inline void keep_for_a_while(const sycl::queue& queue) {
+inline void keep_queue_alive(const sycl::queue& queue) {
   if (queue.is_in_order() || queue.get_backend() != sycl::backend::opencl) {
     return;
   }
@@ -60,7 +60,7 @@ inline void keep_for_a_while(const sycl::queue& queue) {
 
 /// Submits a barrier. @pre the queue runs its work
 inline sycl::event submit_barrier(sycl::queue queue) {
-  keep_for_a_while(queue);
+  keep_queue_alive(queue);
   return queue.ext_oneapi_submit_barrier();
 }
 
@@ -95,7 +95,7 @@ inline void poll(sycl::event command) {
 }
 
 /// Waits for a command that is behind no host task. @throws sycl::exception if it failed
-/// @pre on OpenCL its queue is in order or is not dropped soon (see `keep_for_a_while`)
+/// @pre on OpenCL its queue is in order or is not released soon (see `keep_queue_alive`)
 inline void wait_for_command(sycl::event command) {
   if (command.get_backend() == sycl::backend::opencl) {
     poll(std::move(command));
@@ -104,8 +104,8 @@ inline void wait_for_command(sycl::event command) {
   }
 }
 
-/// The commands that a queue has when this object is made. Waits for these, while other
-/// threads submit to the queue and wait for it.
+/// The commands that a queue has when this object is constructed. Other threads may submit to
+/// the queue and wait for it meanwhile.
 ///
 /// On OpenCL this polls, because each function that waits fails (test_progress.py):
 /// - `queue::wait`, while it waits for a command behind a host task, holds a lock of the
@@ -113,15 +113,15 @@ inline void wait_for_command(sycl::event command) {
 ///   need the GIL, so all wait for each other (DPC++ 2026.2).
 /// - `clFinish` of the CPU driver crashes if several threads call it for one out-of-order
 ///   queue (intel-opencl-rt 2026.2).
-/// - A thread in `clWaitForEvents` takes a place in the CPU driver's arena of threads. If a
+/// - A thread in `clWaitForEvents` occupies a slot of the CPU driver's thread arena. If a
 ///   host task then waits for a command of an out-of-order queue, as dpctl's do, the driver
 ///   runs that wait on a thread that works on that queue, which waits for itself
 ///   (intel-opencl-rt 2026.2).
 /// - `event::wait` may return too early if the command is behind a host task (DPC++ 2026.2).
 ///   So may the status of such a command, but not that of a barrier.
 ///
-/// On other backends the status of an event may not change until somebody waits. There the
-/// queries ask whether the queue is empty now, and `wait` is `queue::wait`, also for later
+/// On other backends the status of an event may not change until a thread waits. There the
+/// queries report whether the queue is empty now, and `wait` is `queue::wait`, also for later
 /// work.
 class pending_work {
  public:
@@ -184,7 +184,7 @@ inline void order_by_event(pending_work& producer, sycl::queue consumer) {
       handler.ext_oneapi_barrier();
     });
   } else if (last.get_wait_list().empty()) {
-    keep_for_a_while(consumer);
+    keep_queue_alive(consumer);
     consumer.ext_oneapi_submit_barrier({last});
   } else {
     producer.wait();

@@ -38,13 +38,13 @@ USM_DLPACK_COLD inline void refuse_null() {
          "check that the allocation succeeded: sycl::malloc_* returns null where it fails");
 }
 
-/// Refuses an address that several drivers gave to different memory.
-USM_DLPACK_COLD inline void refuse_ambiguous(const std::vector<located_memory>& places) {
+/// Refuses an address at which several drivers have different memory.
+USM_DLPACK_COLD inline void refuse_ambiguous(const std::vector<located_memory>& candidates) {
   std::string names;
-  for (const located_memory& place : places) {
-    const std::string backend = usm_dlpack::to_string(place.entry->backend);
+  for (const located_memory& candidate : candidates) {
+    const std::string backend = usm_dlpack::to_string(candidate.entry->backend);
     names.append(names.empty() ? "device " : " and device ");
-    names.append(digits(place.device_id()) + " (" + backend + ")");
+    names.append(digits(candidate.device_id()) + " (" + backend + ")");
   }
   refuse(errc::context_not_default, "data", "an address that one platform knows",
          "memory of " + names + " at it",
@@ -52,20 +52,21 @@ USM_DLPACK_COLD inline void refuse_ambiguous(const std::vector<located_memory>& 
 }
 
 /// Names the platform that knows the memory, if there is one.
-/// @param queue_id device id of the queue, or -1 if only a context was given
+/// @param queue_id device id of the queue, or -1 if the caller passed only a context
 USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t queue_id) {
   if (pointer == nullptr) {
     refuse_null();
   }
-  const std::vector<located_memory> places = locate(pointer);
-  const bool elsewhere =
-      queue_id >= 0 && std::none_of(places.begin(), places.end(),
-                                    [&](const auto& place) { return place.is_on(queue_id); });
-  if (!places.empty() && elsewhere) {
-    refuse_queue_device(ids_of(places), queue_id);
+  const std::vector<located_memory> candidates = locate(pointer);
+  const bool is_elsewhere = queue_id >= 0 && std::none_of(candidates.begin(), candidates.end(),
+                                                          [&](const auto& candidate) {
+                                                            return candidate.is_on(queue_id);
+                                                          });
+  if (!candidates.empty() && is_elsewhere) {
+    refuse_queue_device(ids_of(candidates), queue_id);
   }
   refuse_pointer("the given context",
-                 places.empty()
+                 candidates.empty()
                      ? allocation_remedy
                      : "pass the context that it is of, the default one of its platform, or a "
                        "queue of its root device alone, as sycl::queue(device)");
@@ -75,19 +76,19 @@ USM_DLPACK_COLD inline void refuse_unknown(const void* pointer, std::int32_t que
 USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
                                            const sycl::context& context,
                                            std::int32_t queue_id) {
-  const bool known =
+  const bool knows_pointer =
       empty || ask_runtime("context", [&] {
         return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
       });
-  if (!known) {
+  if (!knows_pointer) {
     refuse_unknown(pointer, queue_id);
   }
   const std::string devices = ask_runtime("context", [&] {
     const std::vector<sycl::device> all = context.get_devices();
-    const bool parts = std::any_of(all.begin(), all.end(), [](const sycl::device& device) {
-      return detail::root_of(device) != device;
-    });
-    return std::to_string(all.size()) + (parts ? " sub-device(s)" : " device(s)");
+    const bool has_sub_devices = std::any_of(
+        all.begin(), all.end(),
+        [](const sycl::device& device) { return detail::root_of(device) != device; });
+    return std::to_string(all.size()) + (has_sub_devices ? " sub-device(s)" : " device(s)");
   });
   refuse(
       errc::context_not_default, "context",
@@ -106,42 +107,19 @@ struct exported_memory {
 };
 
 /// Checks the USM kind that the view's type names.
-inline void check_view_kind(const exported_memory& memory, sycl::usm::alloc found) {
+inline void check_view_kind(const exported_memory& memory, sycl::usm::alloc kind) {
   constexpr auto unknown = sycl::usm::alloc::unknown;
-  if (memory.kind != unknown && found != unknown && memory.kind != found) {
+  if (memory.kind != unknown && kind != unknown && memory.kind != kind) {
     refuse(
         errc::usm_type_not_accepted, "data",
         std::string(usm_dlpack::to_string(memory.kind)) + " USM, as the type of the view says",
-        std::string(usm_dlpack::to_string(found)) + " USM",
+        std::string(usm_dlpack::to_string(kind)) + " USM",
         "use a view of the kind that was allocated, or copy the elements");
   }
 }
 
-/// What an export needs to know of memory.
-struct memory_place {
-  bool known;       ///< USM of the context
-  DLDevice device;  ///< the root device
-};
-
-/// Finds the memory's device. On a platform with one root device, the kind suffices.
-/// @param preferred device id for memory that belongs to no single device, or -1
-/// @pre `entry.context` is not null
-inline memory_place find_place(const exported_memory& memory, const platform_entry& entry,
-                               std::int32_t preferred) {
-  allocation found;
-  if (entry.device_count == 1) {
-    found.kind = ask_runtime("data", [&] { return entry.queries->find_kind(memory.pointer); });
-  } else {
-    found = find_allocation(memory.pointer, entry);
-  }
-  check_view_kind(memory, found.kind);
-  const std::int32_t any = preferred < 0 ? entry.first_device : preferred;
-  return {found.kind != sycl::usm::alloc::unknown,
-          {kDLOneAPI, found.device_id < 0 ? any : found.device_id}};
-}
-
 /// Runs the export protocol for a context.
-/// @param queue_id device id of the queue, or -1 if only a context was given
+/// @param queue_id device id of the queue, or -1 if the caller passed only a context
 inline DLDevice find_device_by_context(const exported_memory& memory,
                                        const sycl::context& context,
                                        std::int32_t queue_id = -1) {
@@ -149,11 +127,20 @@ inline DLDevice find_device_by_context(const exported_memory& memory,
   if (entry == nullptr) {
     refuse_context(memory.pointer, memory.empty, context, queue_id);
   }
-  const memory_place found = find_place(memory, *entry, queue_id);
-  if (!found.known && !memory.empty) {
+  allocation usm;
+  if (entry->device_count == 1) {  // the kind suffices, and its query may be cheaper
+    usm.kind = ask_runtime("data", [&] { return entry->queries->find_kind(memory.pointer); });
+  } else {
+    usm = find_allocation(memory.pointer, *entry);
+  }
+  check_view_kind(memory, usm.kind);
+  if (usm.kind == sycl::usm::alloc::unknown && !memory.empty) {
     refuse_unknown(memory.pointer, queue_id);
   }
-  return found.device;
+  if (usm.device_id >= 0) {
+    return {kDLOneAPI, usm.device_id};
+  }
+  return {kDLOneAPI, queue_id < 0 ? entry->first_device : queue_id};
 }
 
 /// Runs the export protocol for a queue, whose root device must be the memory's.
@@ -164,27 +151,27 @@ inline DLDevice find_device_by_queue(const exported_memory& memory, const sycl::
   std::int32_t queue_id =
       entry == nullptr ? -1 : table.find(queue.get_device(), entry->first_device);
   if (queue_id < 0) {
-    queue_id = device_id(queue.get_device());  // a sub-device, or of no default context
+    queue_id = device_id(queue.get_device());  // a sub-device, or another context
   }
   DLDevice device = find_device_by_context(memory, context, queue_id);
   if (device.device_id != queue_id) {
     if (!memory.empty) {
       refuse_queue_device(digits(device.device_id), queue_id);
     }
-    device.device_id = queue_id;  // the next allocation may begin where the view ends
+    device.device_id = queue_id;  // its pointer may belong to the next allocation
   }
   return device;
 }
 
 /// Runs the export protocol without a context, by querying every platform.
 inline DLDevice find_device_by_address(const exported_memory& memory) {
-  const std::vector<located_memory> places = locate(memory.pointer);
-  if (places.size() == 1) {
-    check_view_kind(memory, places.front().found.kind);
-    return {kDLOneAPI, places.front().device_id()};
+  const std::vector<located_memory> candidates = locate(memory.pointer);
+  if (candidates.size() == 1) {
+    check_view_kind(memory, candidates.front().memory.kind);
+    return {kDLOneAPI, candidates.front().device_id()};
   }
-  if (!places.empty() && !memory.empty) {
-    refuse_ambiguous(places);
+  if (!candidates.empty() && !memory.empty) {
+    refuse_ambiguous(candidates);
   }
   const std::size_t count = device_table::get().devices.size();
   if (count == 0) {
@@ -196,11 +183,11 @@ inline DLDevice find_device_by_address(const exported_memory& memory) {
   if (memory.empty && count == 1) {
     return {kDLOneAPI, 0};  // the only device
   }
-  if (memory.empty) {  // its address does not tell which of several root devices is meant
+  if (memory.empty) {  // its address does not determine the root device
     refuse(errc::pointer_unknown, "data",
            "the address of USM, or a context, for a view without elements",
-           places.empty() ? "an address unknown to all contexts"
-                          : "an address that several contexts know",
+           candidates.empty() ? "an address unknown to all contexts"
+                              : "an address that several contexts know",
            "pass a queue, or the context, of the device that is meant");
   }
   refuse_pointer("the default context of a platform",
@@ -211,13 +198,13 @@ inline DLDevice find_device_by_address(const exported_memory& memory) {
 /// @param find_device finds the device of an `exported_memory`
 template <class View, class Find>
 dlpack_tensor<View::rank()> export_view(const View& view, const Find& find_device) {
-  const auto described = detail::describe<empty_data::kept>(view, DLDevice{kDLOneAPI, 0});
-  const auto& shape = described.shape();
+  const auto tensor = detail::describe<empty_data::handle>(view, DLDevice{kDLOneAPI, 0});
+  const auto& shape = tensor.shape();
   const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
   const auto kind = empty ? sycl::usm::alloc::unknown : usm_kind_of<accessor_of<View>>;
-  const DLDevice device = find_device(exported_memory{described.data(), empty, kind});
-  return {empty ? nullptr : described.data(), device, described.dtype(), described.shape(),
-          described.strides()};
+  const DLDevice device = find_device(exported_memory{tensor.data(), empty, kind});
+  return {empty ? nullptr : tensor.data(), device, tensor.dtype(), tensor.shape(),
+          tensor.strides()};
 }
 
 template <class View>
@@ -228,7 +215,7 @@ dlpack_tensor<View::rank()> export_by_queue(const View& view, const sycl::queue&
 }
 
 /// Refuses a queue of another context than the default one of its platform.
-/// @param field that the refusal names
+/// @param field of the refusal
 inline void check_default_context(const sycl::queue& queue, const char* field) {
   if (device_table::get().find(queue.get_context()) == nullptr) {
     refuse(errc::context_not_default, field, "a queue of the default context of its platform",
@@ -276,7 +263,7 @@ template <class View, class = detail::required_bare_view<View>>
 }
 
 /// Describes a view of USM in a queue's context; the queue's root device must be the memory's.
-/// Host USM gets the queue's device id. Does not wait for the queue.
+/// For host USM the device id is the queue's. Does not wait for the queue.
 /// @throws conversion_error also `device_mismatch`
 template <class View, class = detail::required_bare_view<View>>
 [[nodiscard]] auto to_dlpack_tensor(const View& view, const sycl::queue& queue)
@@ -284,8 +271,8 @@ template <class View, class = detail::required_bare_view<View>>
   return detail::export_by_queue(view, queue);
 }
 
-/// Describes a view of USM whose context is not given: exactly one platform's default context
-/// must know the pointer. Prefer to pass the queue: an OpenCL GPU and Level Zero may give the
+/// Describes a view of USM of an unnamed context: exactly one platform's default context must
+/// know the pointer. Prefer to pass the queue: an OpenCL GPU and Level Zero may give the
 /// same address to different memory. Among several root devices, an empty view is refused
 /// unless exactly one context knows its pointer.
 /// @throws conversion_error also `context_not_default`

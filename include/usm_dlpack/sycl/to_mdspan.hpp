@@ -40,25 +40,25 @@ using view_of_kind = typename rebound_view<View>::template of_kind<Kind>;
 
 /// Narrows requirements to those of the view type.
 template <class View>
-requirements require_kind(requirements wanted) {
+requirements require_kind(requirements needs) {
   constexpr sycl::usm::alloc kind = usm_kind_of<accessor_of<View>>;
   if constexpr (kind != sycl::usm::alloc::unknown) {
-    wanted.usm_types =
-        wanted.usm_types.contains(kind)
+    needs.usm_types =
+        needs.usm_types.contains(kind)
             ? accepted<sycl::usm::alloc>{kind}
             : accepted<sycl::usm::alloc>(std::initializer_list<sycl::usm::alloc>{});
   }
-  wanted.writable = wanted.writable || !has_const_elements<View>;
-  return wanted;
+  needs.writable = needs.writable || !has_const_elements<View>;
+  return needs;
 }
 
 template <class View>
-View import_view(const DLTensor& tensor, const requirements& wanted, subbyte storage) {
+View import_view(const DLTensor& tensor, const requirements& needs, subbyte storage) {
   static_cast<void>(detail::id_named_by(tensor.device));
   detail::check_ndim(tensor);
   detail::check_rank<View>(tensor);  // before `shape` is read, which has `ndim` entries
-  const usm_allocation proved = detail::import_tensor(tensor, wanted, storage);
-  return detail::make_view<View>(tensor, proved.structure(), storage);
+  const usm_allocation proof = detail::import_tensor(tensor, needs, storage);
+  return detail::make_view<View>(tensor, proof.structure(), storage);
 }
 
 }  // namespace detail
@@ -89,17 +89,16 @@ inline constexpr sycl::usm::alloc usm_kind_v = detail::usm_kind_of<detail::acces
 /// @throws conversion_error of the first broken rule: those of `validate`, with
 ///         `shape_mismatch` before `shape` is read, then those of `to_mdspan`
 template <class View, class = detail::required_view<View>>
-[[nodiscard]] View to_mdspan(const DLTensor& tensor, const requirements& wanted) {
-  return detail::import_view<View>(tensor, detail::require_kind<View>(wanted),
-                                   subbyte::packed);
+[[nodiscard]] View to_mdspan(const DLTensor& tensor, const requirements& needs) {
+  return detail::import_view<View>(tensor, detail::require_kind<View>(needs), subbyte::packed);
 }
 
 /// Validates a managed tensor and makes a view of it. The tensor must be writable if the view
 /// has mutable elements. Never calls the deleter.
 template <class View, class = detail::required_view<View>>
 [[nodiscard]] View to_mdspan(const DLManagedTensorVersioned& managed,
-                             const requirements& wanted) {
-  const requirements narrowed = detail::require_kind<View>(wanted);
+                             const requirements& needs) {
+  const requirements narrowed = detail::require_kind<View>(needs);
   detail::check_managed(managed, narrowed);
   return detail::import_view<View>(managed.dl_tensor, narrowed,
                                    detail::storage_of(managed.flags));
@@ -107,8 +106,8 @@ template <class View, class = detail::required_view<View>>
 
 /// Validates a legacy managed tensor, as its DLTensor, and makes a view of it.
 template <class View, class = detail::required_view<View>>
-[[nodiscard]] View to_mdspan(const DLManagedTensor& managed, const requirements& wanted) {
-  return usm_dlpack::to_mdspan<View>(managed.dl_tensor, wanted);
+[[nodiscard]] View to_mdspan(const DLManagedTensor& managed, const requirements& needs) {
+  return usm_dlpack::to_mdspan<View>(managed.dl_tensor, needs);
 }
 
 /// Validates a tensor, or a managed one, against the USM kind of the view's type, and makes a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array for results: owns exportable USM, shows it as an mdspan, and becomes a managed
+// An array for results: owns exportable USM, exposes it as an mdspan, and becomes a managed
 // tensor without a copy.
 #pragma once
 
@@ -28,12 +28,12 @@ namespace usm_dlpack::detail {
 template <class Mapping>
 void check_product(const typename Mapping::extents_type& extents) {
   constexpr std::size_t rank = Mapping::extents_type::rank();
-  strided_shape<rank> given{};
+  strided_shape<rank> array{};
   for (std::size_t r = 0; r < rank; ++r) {
     const std::int64_t extent = to_extent(extents.extent(r), r);
-    given.shape[r] = extent == 0 ? 1 : extent;
+    array.shape[r] = extent == 0 ? 1 : extent;
   }
-  if (!holds_product<Mapping>(given, in_layout<Mapping>(given, is_left<Mapping>))) {
+  if (!holds_product<Mapping>(array, in_layout<Mapping>(array, is_left<Mapping>))) {
     refuse_product<typename Mapping::extents_type::index_type>("make the array smaller");
   }
 }
@@ -55,7 +55,7 @@ inline constexpr bool is_readable<
                        decltype(std::declval<const Shape&>()[std::size_t{}])>> =
     std::is_integral_v<std::decay_t<decltype(std::declval<const Shape&>()[std::size_t{}])>>;
 
-/// Checks a requested shape (all extents, or the dynamic ones) before extents are made of it.
+/// Validates a requested shape (all extents, or the dynamic ones) before building extents.
 template <class Extents, class Shape>
 void check_requested_shape(const Shape& shape) {
   using index_type = typename Extents::index_type;
@@ -65,20 +65,20 @@ void check_requested_shape(const Shape& shape) {
   } else {
     count = shape.size();
   }
-  const auto next = [&](std::size_t place) {
+  const auto extent_at = [&](std::size_t i) {
     if constexpr (has_extents<Shape>) {
-      return shape.extent(place);
+      return shape.extent(i);
     } else {
-      return shape[place];
+      return shape[i];
     }
   };
-  std::size_t place = 0;
-  for (std::size_t r = 0; r < Extents::rank() && place < count; ++r) {
+  std::size_t next = 0;
+  for (std::size_t r = 0; r < Extents::rank() && next < count; ++r) {
     const std::size_t fixed = Extents::static_extent(r);
     if (fixed != dynamic_extent && count != Extents::rank()) {
       continue;
     }
-    const std::int64_t extent = to_extent(next(place++), r);
+    const std::int64_t extent = to_extent(extent_at(next++), r);
     if (fixed != dynamic_extent && fixed != static_cast<std::size_t>(extent)) {
       refuse_extent_mismatch(r, fixed, extent);
     }
@@ -88,7 +88,8 @@ void check_requested_shape(const Shape& shape) {
   }
 }
 
-/// The device id for exports of USM of a queue, which must have the default context.
+/// The device id for exports of USM of a queue. Refuses a queue of another context than the
+/// default one.
 inline std::int32_t export_id(const sycl::queue& queue) {
   const sycl::context context = queue.get_context();
   if (device_table::get().find(context) == nullptr) {
@@ -97,7 +98,7 @@ inline std::int32_t export_id(const sycl::queue& queue) {
   return device_id(queue.get_device());
 }
 
-/// Refuses an array that another one has taken over.
+/// Refuses an array that was moved from.
 template <class Array>
 void check_not_moved_from(const Array& array) {
   if (array.data() == nullptr) {
@@ -106,17 +107,18 @@ void check_not_moved_from(const Array& array) {
   }
 }
 
-struct usm_free {
+struct usm_deleter {
   sycl::queue queue;
   void* base;  ///< of the allocation, which the array may begin within
 
-  usm_free(const sycl::queue& of, void* begin) : queue(of), base(begin) {}
-  usm_free(const usm_free&) = default;  // and no move: a moved-from array keeps its queue
-  usm_free& operator=(const usm_free&) = default;
-  void operator()(void*) const noexcept { queue_functions_now().free(queue, base); }
+  usm_deleter(const sycl::queue& of, void* begin) : queue(of), base(begin) {}
+  usm_deleter(const usm_deleter&) =
+      default;  // and no move: a moved-from array keeps its queue
+  usm_deleter& operator=(const usm_deleter&) = default;
+  void operator()(void*) const noexcept { queue_functions_now().free_after_work(queue, base); }
 };
 /// Owns one USM allocation of a queue's device and context. Null after a move.
-using usm_block = std::unique_ptr<void, usm_free>;
+using usm_block = std::unique_ptr<void, usm_deleter>;
 
 /// Allocates aligned memory: within a larger allocation if the backend does not align it.
 inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
@@ -129,7 +131,7 @@ inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
   void* address = base;
   // CUDA returns null above 512 bytes, Level Zero above 64 KiB; PoCL 7.1 does not align.
   if (base == nullptr || std::align(alignment, size, address, space) == nullptr) {
-    usm_block(base, usm_free{queue, base}).reset();
+    usm_block(base, usm_deleter{queue, base}).reset();
     space = size + alignment;
     base = ask_runtime("data", [&] { return sycl::malloc(space, device, context, kind); });
     address = base;
@@ -140,20 +142,20 @@ inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
            digits(size) + " bytes of " + to_string(kind) + " USM for the array",
            "null: the SYCL runtime had none to give", "free other memory, or use less");
   }
-  return usm_block(address, usm_free{queue, base});
+  return usm_block(address, usm_deleter{queue, base});
 }
 
 }  // namespace usm_dlpack::detail
 
 namespace usm_dlpack {
-/// Owns an array in USM and shows it as the mdspan type `View`. For results: made here, filled
-/// by kernels, and returned by `to_managed_tensor(std::move(array))`.
+/// Owns an array in USM and exposes it as the mdspan type `View`. For results: allocate it,
+/// fill it by kernels, and return `to_managed_tensor(std::move(array))`.
 ///
 /// The USM kind is the one that `View` names, or the constructor's argument for a plain type.
 /// The elements are uninitialised. The memory is on the queue's device, in its platform's
-/// default context. It begins at a multiple of 256 bytes, as DLPack asks for `DLTensor::data`,
-/// and exists for an empty array too. Movable, not copyable; a moved-from array keeps its
-/// queue.
+/// default context. It begins at a multiple of 256 bytes, as DLPack specifies for
+/// `DLTensor::data`, and exists for an empty array too. Movable, not copyable; a moved-from
+/// array keeps its queue.
 ///
 /// The destructor waits for the work submitted to the array's queue so far, then frees; the
 /// deleter of a managed tensor does the same. Work on other queues must be done, or the
@@ -185,7 +187,7 @@ class usm_array {
                 detail::promised_alignment<detail::accessor_of<View>>});
 
   /// Allocates USM of the kind that `View` names; device USM if it names none.
-  /// @param queue made from a root device without a context; kept
+  /// @param queue made from a root device without a context; the array stores a copy
   /// @param shape extents, or a mapping if the layout needs more
   /// @throws conversion_error `context_not_default`, `device_without_id`,
   ///         `out_of_range`, `shape_mismatch`, `index_type_too_small`, those of the view,
@@ -195,7 +197,7 @@ class usm_array {
   usm_array(const sycl::queue& queue, const Shape& shape)
       : usm_array(is_plain ? sycl::usm::alloc::device : usm_kind_v<View>, queue, shape) {}
 
-  /// Allocates USM of the given kind for a plain type.
+  /// Allocates USM of a kind for a plain type.
   /// @throws conversion_error also `usm_type_not_accepted` for the kind unknown
   template <
       class Shape, bool Plain = is_plain,
@@ -204,7 +206,7 @@ class usm_array {
       : usm_array(checked_kind(kind), queue, shape) {}
 
   usm_array(usm_array&&) noexcept = default;
-  /// Frees the old memory last: while that waits, other threads may look at this array.
+  /// Frees the old memory last: while that waits, other threads may read this array.
   usm_array& operator=(usm_array&& other) noexcept {
     detail::usm_block block = std::move(other.block_);
     device_id_ = other.device_id_;
@@ -214,8 +216,8 @@ class usm_array {
     return *this;
   }
 
-  /// The elements, on which `queue()` may still work: a view knows no queue, so give others
-  /// the array itself. Must not outlive the array or its managed tensor.
+  /// The elements, on which `queue()` may still work: a view has no queue, so pass the array
+  /// itself to others. Must not outlive the array or its managed tensor.
   /// @throws conversion_error `invalid_tensor` if the array was moved from
   View view() const& USM_DLPACK_LIFETIMEBOUND {
     detail::check_not_moved_from(*this);
@@ -269,15 +271,15 @@ class usm_array {
   static std::size_t size_to_allocate(const mapping_type& mapping) {
     detail::check_product<mapping_type>(mapping.extents());
     constexpr DLDevice any_device{kDLOneAPI, 0};
-    static_cast<void>(detail::describe<detail::empty_data::kept>(
+    static_cast<void>(detail::describe<detail::empty_data::handle>(
         View(typename View::data_handle_type{}, mapping), any_device));
-    constexpr auto most =
+    constexpr auto max_count =
         static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max()) /
         sizeof(element_type);
     const auto count = mapping.required_span_size();
-    if (!detail::fits_int64(count) || static_cast<std::uint64_t>(count) > most) {
+    if (!detail::fits_int64(count) || static_cast<std::uint64_t>(count) > max_count) {
       detail::refuse(errc::out_of_range, "shape",
-                     "at most " + detail::digits(most) + " elements of the element type",
+                     "at most " + detail::digits(max_count) + " elements of the element type",
                      detail::digits(count), "make the array smaller");
     }
     const std::size_t size = static_cast<std::size_t>(count) * sizeof(element_type);
@@ -290,10 +292,10 @@ class usm_array {
   detail::usm_block block_;
 };
 
-/// Makes a managed tensor that owns the array, without a copy. Does not wait: the receiver
+/// Makes a managed tensor that owns the array, without a copy. Does not wait: the consumer
 /// must wait for `queue()`. The deleter acts as the array's destructor.
 /// @throws conversion_error if a rule is broken, std::bad_alloc if there is no memory for the
-///         tensor; the array is then untouched
+///         tensor; the array is then unchanged
 template <class View>
 [[nodiscard]] managed_tensor to_managed_tensor(usm_array<View>&& array) {
   const DLDevice device{kDLOneAPI, array.device_id()};

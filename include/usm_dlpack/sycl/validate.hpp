@@ -55,26 +55,26 @@ struct requirements {
   std::optional<std::int32_t> device_id{};  ///< DLPack id of the root device
 };
 
-/// Facts that `validate` proved. They hold until the memory is freed. Does not keep it alive.
+/// Facts that `validate` proved. They hold until the memory is freed. Does not own the memory.
 class usm_allocation {
  public:
   /// Address of the first element, `byte_offset` included; null only for an empty tensor.
   void* data() const noexcept { return reinterpret_cast<void*>(structure_.first); }
   /// The USM kind; unknown only for an empty tensor.
-  sycl::usm::alloc usm_type() const noexcept { return found_.kind; }
+  sycl::usm::alloc usm_type() const noexcept { return memory_.kind; }
   /// The root device of the memory, which the tensor named.
   std::int32_t device_id() const noexcept { return device_id_; }
   const sycl::device& root_device() const noexcept {
     return detail::device_table::get().devices[static_cast<std::size_t>(device_id_)].device;
   }
   /// The true device: the root device, or the sub-device that the memory was allocated for.
-  sycl::device device() const { return found_.part ? *found_.part : root_device(); }
+  sycl::device device() const { return memory_.part ? *memory_.part : root_device(); }
   /// The default context of the root device's platform, which knows the memory.
   const sycl::context& context() const noexcept {
     return *detail::device_table::get().platform_of(device_id_).context;
   }
   /// How the true device is known.
-  device_proof device_proved() const noexcept { return found_.device; }
+  device_proof device_proved() const noexcept { return memory_.device; }
   /// How the bounds are known.
   bounds_proof bounds_proved() const noexcept { return range_.proof; }
   /// Base address and size in bytes of the range that `bounds_proved()` names. Size 0 for
@@ -87,7 +87,7 @@ class usm_allocation {
  private:
   friend struct detail::import_protocol;
   tensor_structure structure_{};
-  detail::allocation found_{};
+  detail::allocation memory_{};
   detail::allocation_range range_{0, 0, bounds_proof::none};
   std::int32_t device_id_ = -1;
 };
@@ -101,11 +101,11 @@ inline constexpr std::initializer_list<sycl::backend> known_backends = {
     sycl::backend::ext_oneapi_cuda, sycl::backend::ext_oneapi_hip,
     sycl::backend::ext_oneapi_native_cpu};
 
-/// The names of accepted values, for example `host or shared`; empty if none is accepted.
+/// The names of accepted values, for example `host or shared`; empty if there are none.
 template <class Enum>
-std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> known) {
+std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> all) {
   std::string names;
-  for (const Enum value : known) {
+  for (const Enum value : all) {
     if (some.contains(value)) {
       add_alternative(names, to_string(value));
     }
@@ -123,9 +123,9 @@ inline std::string bytes_from(std::uintptr_t lowest, std::uint64_t count,
   return "one of " + digits(count) + " bytes from byte " + byte_place(lowest, base);
 }
 
-inline void check_usm_type(sycl::usm::alloc kind, const requirements& wanted) {
-  if (!wanted.usm_types.contains(kind)) {
-    const std::string names = names_of(wanted.usm_types, known_kinds);
+inline void check_usm_type(sycl::usm::alloc kind, const requirements& needs) {
+  if (!needs.usm_types.contains(kind)) {
+    const std::string names = names_of(needs.usm_types, known_kinds);
     const std::string first = names.substr(0, names.find(' '));
     refuse(errc::usm_type_not_accepted, "data",
            names.empty() ? "no USM: usm_types has no kind, or not that of the view's type"
@@ -148,23 +148,22 @@ USM_DLPACK_COLD inline void refuse_other_device(const std::string& true_id,
 /// The steps of the import protocol. Each refuses the tensor or writes to `result`.
 struct import_protocol {
   const DLTensor& tensor;
-  const requirements& wanted;
+  const requirements& needs;
   usm_allocation& result;
 
-  /// A tensor in host memory, whose structure is all that is known.
+  /// A tensor in host memory, of which only the structure is known.
   static usm_allocation on_host(const tensor_structure& structure) {
     usm_allocation result;
     result.structure_ = structure;
     return result;
   }
 
-  /// A proof that was made in another module, of the same tensor.
-  static usm_allocation made_elsewhere(const tensor_structure& structure,
-                                       const allocation& found, const allocation_range& range,
-                                       std::int32_t device_id) {
+  /// A proof of the same tensor by another module, from its parts.
+  static usm_allocation from_parts(const tensor_structure& structure, const allocation& memory,
+                                   const allocation_range& range, std::int32_t device_id) {
     usm_allocation result;
     result.structure_ = structure;
-    result.found_ = found;
+    result.memory_ = memory;
     result.range_ = range;
     result.device_id_ = device_id;
     return result;
@@ -172,51 +171,51 @@ struct import_protocol {
   /// The true device of a proof, as `usm_allocation::device`, which lives as long as the
   /// proof.
   static const sycl::device& true_device(const usm_allocation& proof) {
-    return proof.found_.part ? *proof.found_.part : proof.root_device();
+    return proof.memory_.part ? *proof.memory_.part : proof.root_device();
   }
 
   void run(subbyte storage) {
     result.device_id_ = detail::id_named_by(tensor.device);
     result.structure_ = usm_dlpack::check_structure(tensor, storage);
-    if (wanted.dtype || wanted.ndim || wanted.unique) {
-      check_wanted_description();
+    if (needs.dtype || needs.ndim || needs.unique) {
+      check_description();
     }
     const platform_entry& entry = check_device_id();
     if (result.structure_.empty && result.structure_.first == 0) {
       return;
     }
-    result.found_ = find_allocation(result.data(), entry);
+    result.memory_ = find_allocation(result.data(), entry);
     if (result.structure_.empty) {
       // An empty view may point anywhere, even to the allocation after its own: ignore memory
       // of another device or of a kind that is not accepted.
-      if (!wanted.usm_types.contains(result.found_.kind) || is_elsewhere()) {
-        result.found_ = allocation{};
+      if (!needs.usm_types.contains(result.memory_.kind) || is_elsewhere()) {
+        result.memory_ = allocation{};
       }
       return;
     }
-    if (result.found_.kind == sycl::usm::alloc::unknown) {
+    if (result.memory_.kind == sycl::usm::alloc::unknown) {
       refuse_unknown_pointer();
     }
-    check_usm_type(result.found_.kind, wanted);
+    check_usm_type(result.memory_.kind, needs);
     if (is_elsewhere()) {
-      refuse_other_device(digits(result.found_.device_id), result.device_id_);
+      refuse_other_device(digits(result.memory_.device_id), result.device_id_);
     }
     check_bounds(entry);
   }
 
  private:
   // Out of line: most consumers have no such requirements.
-  [[gnu::noinline]] void check_wanted_description() const {
-    if (wanted.dtype && !usm_dlpack::same_data_type(*wanted.dtype, tensor.dtype)) {
+  [[gnu::noinline]] void check_description() const {
+    if (needs.dtype && !usm_dlpack::same_data_type(*needs.dtype, tensor.dtype)) {
       refuse(errc::dtype_mismatch, "dtype",
-             usm_dlpack::to_string(*wanted.dtype) + ", as asked for",
+             usm_dlpack::to_string(*needs.dtype) + ", as asked for",
              usm_dlpack::to_string(tensor.dtype), "convert the array to that dtype");
     }
-    if (wanted.ndim && *wanted.ndim != tensor.ndim) {
-      refuse(errc::shape_mismatch, "ndim", digits(*wanted.ndim) + ", as asked for",
+    if (needs.ndim && *needs.ndim != tensor.ndim) {
+      refuse(errc::shape_mismatch, "ndim", digits(*needs.ndim) + ", as asked for",
              digits(tensor.ndim), "reshape the array");
     }
-    if (wanted.unique && !result.structure_.unique) {
+    if (needs.unique && !result.structure_.unique) {
       refuse(errc::overlapping, "strides", "elements that do not overlap",
              "strides that do not prove it", "copy the array to a compact one first");
     }
@@ -224,14 +223,14 @@ struct import_protocol {
 
   const platform_entry& check_device_id() {
     const std::int32_t id = result.device_id_;
-    if (wanted.device_id && *wanted.device_id != id) {
+    if (needs.device_id && *needs.device_id != id) {
       refuse(errc::device_not_accepted, "device.device_id",
-             digits(*wanted.device_id) + ", as asked for", digits(id),
+             digits(*needs.device_id) + ", as asked for", digits(id),
              "copy the array to that device first");
     }
     const platform_entry& entry = working_platform(id);
-    if (!wanted.backends.contains(entry.backend)) {
-      const std::string names = names_of(wanted.backends, known_backends);
+    if (!needs.backends.contains(entry.backend)) {
+      const std::string names = names_of(needs.backends, known_backends);
       refuse(
           errc::device_not_accepted, "device.device_id",
           names.empty() ? "a device of no backend" : "a device of the backend " + names,
@@ -243,9 +242,9 @@ struct import_protocol {
 
   // Names the device of another platform, if one knows the memory.
   USM_DLPACK_COLD void refuse_unknown_pointer() const {
-    const std::vector<located_memory> others = locate(result.data());
-    if (!others.empty()) {
-      refuse_other_device(ids_of(others), result.device_id_);
+    const std::vector<located_memory> candidates = locate(result.data());
+    if (!candidates.empty()) {
+      refuse_other_device(ids_of(candidates), result.device_id_);
     }
     refuse_pointer("the default context of device " + digits(result.device_id_),
                    allocation_remedy);
@@ -253,8 +252,8 @@ struct import_protocol {
 
   // Host USM belongs to no single device: any id of its platform is right.
   bool is_elsewhere() const noexcept {
-    return result.found_.device != device_proof::none &&
-           result.found_.device_id != result.device_id_;
+    return result.memory_.device != device_proof::none &&
+           result.memory_.device_id != result.device_id_;
   }
 
   void check_bounds(const platform_entry& entry) {
@@ -268,8 +267,8 @@ struct import_protocol {
       return;
     }
     for (const std::uintptr_t end : {view.lowest, view.lowest + view.nbytes - 1}) {
-      const allocation there = find_allocation(reinterpret_cast<const void*>(end), entry);
-      if (there.kind != result.found_.kind || there.device_id != result.found_.device_id) {
+      const allocation memory = find_allocation(reinterpret_cast<const void*>(end), entry);
+      if (memory.kind != result.memory_.kind || memory.device_id != result.memory_.device_id) {
         refuse_bounds();
       }
     }
@@ -291,10 +290,10 @@ struct import_protocol {
   }
 };
 
-inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& wanted,
+inline usm_allocation import_tensor(const DLTensor& tensor, const requirements& needs,
                                     subbyte storage) {
   usm_allocation result;
-  import_protocol{tensor, wanted, result}.run(storage);
+  import_protocol{tensor, needs, result}.run(storage);
   return result;
 }
 
@@ -307,9 +306,9 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
     return;
   }
   if (const platform_entry* const entry = device_table::get().find(context)) {
-    const located_memory there{entry, find_allocation(proof.data(), *entry)};
-    if (there.found.kind != sycl::usm::alloc::unknown) {
-      refuse_other_device(digits(there.device_id()), proof.device_id());
+    const located_memory candidate{entry, find_allocation(proof.data(), *entry)};
+    if (candidate.memory.kind != sycl::usm::alloc::unknown) {
+      refuse_other_device(digits(candidate.device_id()), proof.device_id());
     }
     return;
   }
@@ -324,10 +323,9 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
   }
 }
 
-inline void check_managed(const DLManagedTensorVersioned& managed,
-                          const requirements& wanted) {
+inline void check_managed(const DLManagedTensorVersioned& managed, const requirements& needs) {
   detail::check_header(managed);
-  if (wanted.writable && (managed.flags & flag::read_only) != 0) {
+  if (needs.writable && (managed.flags & flag::read_only) != 0) {
     refuse(errc::read_only, "flags", "writable memory", "read-only memory",
            "copy the array, or take it read-only, in C++ as a view of const elements");
   }
@@ -342,26 +340,27 @@ inline void check_managed(const DLManagedTensorVersioned& managed,
 /// dtype, `ndim`, no overlap and the device, if required; `device_id` names a working root
 /// device of an accepted backend; its platform's default context knows the pointer; the USM
 /// kind is accepted; the memory is on the named root device; the view lies in one allocation,
-/// as far as it is known (`bounds_proof`). For an empty tensor, the kind of USM at its pointer
-/// is reported if it is accepted and on the named device; otherwise `usm_type()` is unknown.
+/// as far as the bounds are known (`bounds_proof`). For an empty tensor, the kind of USM at
+/// its pointer is reported if it is accepted and on the named device; otherwise `usm_type()`
+/// is unknown.
 /// @pre the tensor's `shape`, and `strides` unless null, have `ndim` readable entries
-/// @throws conversion_error of the first broken rule; the tensor stays the caller's
-inline usm_allocation validate(const DLTensor& tensor, const requirements& wanted = {}) {
-  return detail::import_tensor(tensor, wanted, subbyte::packed);
+/// @throws conversion_error of the first broken rule; the caller still owns the tensor
+inline usm_allocation validate(const DLTensor& tensor, const requirements& needs = {}) {
+  return detail::import_tensor(tensor, needs, subbyte::packed);
 }
 
 /// Checks the version and flags of a managed tensor, then its DLTensor. Calls no deleter.
 /// @throws conversion_error also `version_unsupported`, `read_only`
 inline usm_allocation validate(const DLManagedTensorVersioned& managed,
-                               const requirements& wanted = {}) {
-  detail::check_managed(managed, wanted);
-  return detail::import_tensor(managed.dl_tensor, wanted, detail::storage_of(managed.flags));
+                               const requirements& needs = {}) {
+  detail::check_managed(managed, needs);
+  return detail::import_tensor(managed.dl_tensor, needs, detail::storage_of(managed.flags));
 }
 
 /// Checks a legacy managed tensor, which has no version or flags. Calls no deleter.
 inline usm_allocation validate(const DLManagedTensor& managed,
-                               const requirements& wanted = {}) {
-  return usm_dlpack::validate(managed.dl_tensor, wanted);
+                               const requirements& needs = {}) {
+  return usm_dlpack::validate(managed.dl_tensor, needs);
 }
 
 }  // namespace usm_dlpack

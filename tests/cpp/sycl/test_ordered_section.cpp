@@ -160,7 +160,8 @@ struct failing_waits {
         [](const sycl::queue&) {
           throw sycl::exception(make_error_code(sycl::errc::runtime));
         },
-        detail::plain_queue_functions.wait_for_default, detail::plain_queue_functions.free};
+        detail::plain_queue_functions.wait_for_default_queue,
+        detail::plain_queue_functions.free_after_work};
     detail::current_queue_functions = &failing;
   }
   failing_waits(const failing_waits&) = delete;

@@ -280,14 +280,15 @@ struct free_log {
     runs = 0;
     watched = nullptr;
     static constexpr detail::queue_functions logging{
-        detail::plain_queue_functions.wait, detail::plain_queue_functions.wait_for_default,
+        detail::plain_queue_functions.wait_for_queue,
+        detail::plain_queue_functions.wait_for_default_queue,
         [](const sycl::queue& queue, void* address) noexcept {
           ++runs;
           if (watched != nullptr) {
             shown = watched->data();
             shows_queue_of_old = watched->queue() == queue;
           }
-          detail::free_after_work(queue, address);
+          detail::wait_and_free(queue, address);
         }};
     detail::current_queue_functions = &logging;
   }

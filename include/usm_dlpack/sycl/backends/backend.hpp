@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The questions about memory that each backend answers, and SYCL's own answers, which stand in
-// for a backend that has no file in this folder.
+// The queries of memory that each backend implements, and SYCL's own, which serve a backend
+// without a file in this folder.
 #pragma once
 
 #include <usm_dlpack/core/structure.hpp>
@@ -79,9 +79,9 @@ constexpr bool is_on_one_device(sycl::usm::alloc kind) noexcept {
   return kind == sycl::usm::alloc::device || kind == sycl::usm::alloc::shared;
 }
 
-/// Answers questions about memory in a platform's default context. This class asks SYCL; the
-/// class of a backend asks the driver what SYCL does not report. Nothing is cached by address,
-/// because memory is freed and reused.
+/// Queries memory in a platform's default context. This class queries SYCL; a backend's class
+/// queries the driver for what SYCL does not report. Nothing is cached by address, because
+/// memory is freed and reused.
 class backend_queries {
  public:
   explicit backend_queries(const sycl::context& default_context)
@@ -94,15 +94,15 @@ class backend_queries {
   }
 
   /// The USM kind and the true device. If the device is known but not its id, `device_id` is
-  /// -1 and `part` is the device; the caller looks the id up.
+  /// -1 and `part` is the device, whose id the caller finds.
   virtual allocation find(const void* pointer) const {
-    allocation found;
-    found.kind = backend_queries::find_kind(pointer);
-    if (is_on_one_device(found.kind)) {
-      found.part = sycl::get_pointer_device(pointer, sycl_context);
-      found.device = device_proof::runtime;
+    allocation memory;
+    memory.kind = backend_queries::find_kind(pointer);
+    if (is_on_one_device(memory.kind)) {
+      memory.part = sycl::get_pointer_device(pointer, sycl_context);
+      memory.device = device_proof::runtime;
     }
-    return found;
+    return memory;
   }
 
   /// The bounds of a view that is not empty. SYCL does not report them.
@@ -116,31 +116,33 @@ class backend_queries {
   sycl::context sycl_context;
 };
 
-/// The platform that a backend answers for.
+/// The platform whose memory is queried.
 struct queried_platform {
-  const sycl::platform& platform;
+  const sycl::platform& sycl_platform;
   const sycl::context& context;            ///< the default context
-  std::vector<const sycl::device*> roots;  ///< by device id; else null, also if it fails
+  std::vector<const sycl::device*> roots;  ///< by device id; null for devices of other
+                                           ///< platforms, and for those that fail
 };
 
 /// The native handles of root devices, by device id; null where `roots` is.
 template <sycl::backend Backend>
 auto native_devices(const std::vector<const sycl::device*>& roots) {
-  std::vector<decltype(sycl::get_native<Backend>(std::declval<const sycl::device&>()))> made;
+  std::vector<decltype(sycl::get_native<Backend>(std::declval<const sycl::device&>()))>
+      handles;
   for (const sycl::device* const root : roots) {
-    made.push_back(root == nullptr ? nullptr : sycl::get_native<Backend>(*root));
+    handles.push_back(root == nullptr ? nullptr : sycl::get_native<Backend>(*root));
   }
-  return made;
+  return handles;
 }
 
 /// The id of a root device's handle, or -1, also for a handle of `none`.
 template <class Handle>
 std::int32_t find_id(const std::vector<Handle>& devices, Handle device,
                      Handle none = Handle{}) noexcept {
-  const auto found = std::find(devices.begin(), devices.end(), device);
-  return device == none || found == devices.end()
+  const auto position = std::find(devices.begin(), devices.end(), device);
+  return device == none || position == devices.end()
              ? -1
-             : static_cast<std::int32_t>(found - devices.begin());
+             : static_cast<std::int32_t>(position - devices.begin());
 }
 
 /// Finds a function in a library that the SYCL runtime has loaded; nothing is linked.

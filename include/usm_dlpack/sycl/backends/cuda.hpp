@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What CUDA reports about memory and SYCL does not: base and size, and the true device. All
-// memory that CUDA knows is USM: also that of other libraries in the process.
+// memory that CUDA knows is USM, including that of other libraries in the process.
 #pragma once
 
 #include <usm_dlpack/sycl/backends/backend.hpp>
@@ -26,16 +26,16 @@ struct cuda_queries final : backend_queries {
   std::vector<std::int32_t> ordinals;  ///< by device id; -1 for other platforms
 
   /// @returns null if the function of CUDA is not found
-  static std::shared_ptr<const backend_queries> make(const queried_platform& of) {
-    const auto made = std::make_shared<cuda_queries>(of.context);
-    if (!find_function("libcuda.so.1", "cuPointerGetAttributes", made->get_attributes)) {
+  static std::shared_ptr<const backend_queries> make(const queried_platform& platform) {
+    const auto queries = std::make_shared<cuda_queries>(platform.context);
+    if (!find_function("libcuda.so.1", "cuPointerGetAttributes", queries->get_attributes)) {
       return nullptr;
     }
-    for (const sycl::device* const root : of.roots) {
-      made->ordinals.push_back(
+    for (const sycl::device* const root : platform.roots) {
+      queries->ordinals.push_back(
           root == nullptr ? -1 : sycl::get_native<sycl::backend::ext_oneapi_cuda>(*root));
     }
-    return made;
+    return queries;
   }
 
   std::int32_t cuda_ordinal(std::int32_t device_id) const noexcept override {
@@ -48,20 +48,20 @@ struct cuda_queries final : backend_queries {
   allocation find(const void* pointer) const override {
     unsigned type = 0;
     unsigned is_managed = 0;
-    allocation found;
-    if (!ask(pointer, {memory_type, managed, ordinal},
-             {&type, &is_managed, &found.device_id}) ||
+    allocation memory;
+    if (!query(pointer, {memory_type, managed, ordinal},
+               {&type, &is_managed, &memory.device_id}) ||
         type == 0) {
       return {};
     }
-    found.kind = is_managed != 0 ? sycl::usm::alloc::shared
-                 : type == 1     ? sycl::usm::alloc::host
-                                 : sycl::usm::alloc::device;
-    const bool has_device = is_on_one_device(found.kind);
-    found.device_id = has_device ? find_id(ordinals, found.device_id, -1) : -1;
-    found.device = has_device ? device_proof::backend : device_proof::none;
+    memory.kind = is_managed != 0 ? sycl::usm::alloc::shared
+                  : type == 1     ? sycl::usm::alloc::host
+                                  : sycl::usm::alloc::device;
+    const bool has_device = is_on_one_device(memory.kind);
+    memory.device_id = has_device ? find_id(ordinals, memory.device_id, -1) : -1;
+    memory.device = has_device ? device_proof::backend : device_proof::none;
     // ONEAPI_DEVICE_SELECTOR may hide a GPU.
-    return has_device && found.device_id < 0 ? allocation{} : found;
+    return has_device && memory.device_id < 0 ? allocation{} : memory;
   }
 
   /// CUDA reports each of SYCL's allocations exactly. But for memory that is mapped in pieces,
@@ -73,10 +73,10 @@ struct cuda_queries final : backend_queries {
     if (mapped.size >= whole.size || !whole.contains(view)) {
       return whole;
     }
-    const allocation place = find(first);
+    const allocation memory = find(first);
     return join_pieces(view, [&](const void* pointer) {
-      const allocation there = find(pointer);
-      return there.kind == place.kind && there.device_id == place.device_id
+      const allocation piece = find(pointer);
+      return piece.kind == memory.kind && piece.device_id == memory.device_id
                  ? find_ranges(pointer).mapped
                  : allocation_range{};
     });
@@ -97,8 +97,8 @@ struct cuda_queries final : backend_queries {
 
   /// @returns whether the driver knows all attributes; the values may be zero
   template <std::size_t Count>
-  bool ask(const void* pointer, int (&&attributes)[Count],
-           void* (&&values)[Count]) const noexcept {
+  bool query(const void* pointer, int (&&attributes)[Count],
+             void* (&&values)[Count]) const noexcept {
     return get_attributes(Count, attributes, values,
                           reinterpret_cast<std::uintptr_t>(pointer)) == 0;
   }
@@ -110,16 +110,17 @@ struct cuda_queries final : backend_queries {
   };
 
   ranges find_ranges(const void* pointer) const noexcept {
-    ranges found;
-    if (!ask(pointer, {range_base, range_size, mapping_base, mapping_size},
-             {&found.whole.base, &found.whole.size, &found.mapped.base, &found.mapped.size}) ||
-        found.mapped.size == 0) {
+    ranges result;
+    if (!query(pointer, {range_base, range_size, mapping_base, mapping_size},
+               {&result.whole.base, &result.whole.size, &result.mapped.base,
+                &result.mapped.size}) ||
+        result.mapped.size == 0) {
       return {};  // unknown memory, or an older driver
     }
-    found.mapped.proof = bounds_proof::block;
-    found.whole.proof =
-        found.mapped.size < found.whole.size ? bounds_proof::block : bounds_proof::allocation;
-    return found;
+    result.mapped.proof = bounds_proof::block;
+    result.whole.proof = result.mapped.size < result.whole.size ? bounds_proof::block
+                                                                : bounds_proof::allocation;
+    return result;
   }
 };
 

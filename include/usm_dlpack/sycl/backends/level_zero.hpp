@@ -42,35 +42,35 @@ struct level_zero_queries final : backend_queries {
   std::vector<ze_device_handle_t> devices;  ///< by device id; null for other platforms
 
   /// @returns null if the functions of Level Zero are not found
-  static std::shared_ptr<const backend_queries> make(const queried_platform& of) {
+  static std::shared_ptr<const backend_queries> make(const queried_platform& platform) {
     constexpr const char* library = "libze_loader.so.1";
     constexpr auto backend = sycl::backend::ext_oneapi_level_zero;
-    const auto made = std::make_shared<level_zero_queries>(of.context);
-    if (!find_function(library, "zeMemGetAllocProperties", made->get_properties) ||
-        !find_function(library, "zeMemGetAddressRange", made->get_range)) {
+    const auto queries = std::make_shared<level_zero_queries>(platform.context);
+    if (!find_function(library, "zeMemGetAllocProperties", queries->get_properties) ||
+        !find_function(library, "zeMemGetAddressRange", queries->get_range)) {
       return nullptr;
     }
-    find_function(library, "zeVirtualMemGetAccessAttribute", made->get_access);
-    made->native = sycl::get_native<backend>(of.context);
-    made->devices = native_devices<backend>(of.roots);
-    return made;
+    find_function(library, "zeVirtualMemGetAccessAttribute", queries->get_access);
+    queries->native = sycl::get_native<backend>(platform.context);
+    queries->devices = native_devices<backend>(platform.roots);
+    return queries;
   }
 
   /// One query reports the device too.
   sycl::usm::alloc find_kind(const void* pointer) const override { return find(pointer).kind; }
 
   allocation find(const void* pointer) const override {
-    allocation found;
-    const auto [kind, device] = find_place(pointer);
-    found.kind = kind;
-    if (is_on_one_device(found.kind) && device != nullptr) {
-      found.device = device_proof::backend;
-      found.device_id = find_id(devices, device);
-      if (found.device_id < 0) {
-        found.part = sycl::make_device<sycl::backend::ext_oneapi_level_zero>(device);
+    allocation memory;
+    const auto [kind, device] = find_kind_and_device(pointer);
+    memory.kind = kind;
+    if (is_on_one_device(memory.kind) && device != nullptr) {
+      memory.device = device_proof::backend;
+      memory.device_id = find_id(devices, device);
+      if (memory.device_id < 0) {
+        memory.part = sycl::make_device<sycl::backend::ext_oneapi_level_zero>(device);
       }
     }
-    return found;
+    return memory;
   }
 
   allocation_range range(const tensor_structure& view) const noexcept override {
@@ -93,7 +93,7 @@ struct level_zero_queries final : backend_queries {
   }
 
   /// The USM kind of memory, and the driver's handle of its device.
-  std::pair<sycl::usm::alloc, ze_device_handle_t> find_place(
+  std::pair<sycl::usm::alloc, ze_device_handle_t> find_kind_and_device(
       const void* pointer) const noexcept {
     level_zero_properties properties;
     ze_device_handle_t device = nullptr;
@@ -116,9 +116,10 @@ struct level_zero_queries final : backend_queries {
   /// The pieces of memory, mapped in one reservation of virtual memory, that a view lies in:
   /// PyTorch grows its segments so. Size 0 for allocations, even adjacent ones.
   allocation_range find_mapped(const tensor_structure& view) const noexcept {
-    const auto place = find_place(reinterpret_cast<const void*>(view.first));
+    const auto memory = find_kind_and_device(reinterpret_cast<const void*>(view.first));
     const allocation_range pieces = join_pieces(view, [&](const void* pointer) {
-      return find_place(pointer) == place ? find_block(pointer) : allocation_range{};
+      return find_kind_and_device(pointer) == memory ? find_block(pointer)
+                                                     : allocation_range{};
     });
     const auto* base = reinterpret_cast<const void*>(pieces.base);
     int access = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What OpenCL reports about memory and SYCL does not: base and size, and the true device. SYCL
-// names the first device of the context (unified-runtime, adapters/opencl/usm.cpp).
+// reports the first device of the context (unified-runtime, adapters/opencl/usm.cpp).
 #pragma once
 
 #include <usm_dlpack/sycl/backends/backend.hpp>
@@ -26,19 +26,20 @@ struct opencl_queries final : backend_queries {
   decltype(&clGetDeviceInfo) device_info = nullptr;
 
   /// @returns null if the functions of OpenCL are not found
-  static std::shared_ptr<const backend_queries> make(const queried_platform& of) {
+  static std::shared_ptr<const backend_queries> make(const queried_platform& platform) {
     constexpr const char* library = "libOpenCL.so.1";
-    const auto made = std::make_shared<opencl_queries>(of.context);
+    const auto queries = std::make_shared<opencl_queries>(platform.context);
     decltype(&clGetExtensionFunctionAddressForPlatform) find_extension = nullptr;
     if (!find_function(library, "clGetExtensionFunctionAddressForPlatform", find_extension) ||
-        !find_function(library, "clGetDeviceInfo", made->device_info)) {
+        !find_function(library, "clGetDeviceInfo", queries->device_info)) {
       return nullptr;
     }
-    made->native = sycl::get_native<sycl::backend::opencl>(of.context);
-    made->devices = native_devices<sycl::backend::opencl>(of.roots);
-    made->query = reinterpret_cast<clGetMemAllocInfoINTEL_fn>(find_extension(
-        sycl::get_native<sycl::backend::opencl>(of.platform), "clGetMemAllocInfoINTEL"));
-    return made;
+    queries->native = sycl::get_native<sycl::backend::opencl>(platform.context);
+    queries->devices = native_devices<sycl::backend::opencl>(platform.roots);
+    queries->query = reinterpret_cast<clGetMemAllocInfoINTEL_fn>(
+        find_extension(sycl::get_native<sycl::backend::opencl>(platform.sycl_platform),
+                       "clGetMemAllocInfoINTEL"));
+    return queries;
   }
 
   sycl::usm::alloc find_kind(const void* pointer) const noexcept override {
@@ -55,17 +56,17 @@ struct opencl_queries final : backend_queries {
   }
 
   allocation find(const void* pointer) const override {
-    allocation found;
-    found.kind = find_kind(pointer);
-    const cl_device_id device = find_device(pointer, found.kind);
-    found.device_id = find_root(device);
-    if (found.device_id >= 0) {
-      found.device = device_proof::backend;
-      if (!is_root(device, found.device_id)) {
-        found.part = sycl::make_device<sycl::backend::opencl>(device);
+    allocation memory;
+    memory.kind = find_kind(pointer);
+    const cl_device_id device = find_device(pointer, memory.kind);
+    memory.device_id = find_root(device);
+    if (memory.device_id >= 0) {
+      memory.device = device_proof::backend;
+      if (!is_root(device, memory.device_id)) {
+        memory.part = sycl::make_device<sycl::backend::opencl>(device);
       }
     }
-    return found;
+    return memory;
   }
 
   allocation_range range(const tensor_structure& view) const noexcept override {
