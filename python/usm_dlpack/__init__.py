@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange SYCL USM between array libraries through DLPack, proved before it is touched.
+"""Exchange SYCL USM between array libraries through DLPack, validated before use.
 
-`to_dlpack_tensor` describes USM that a Python object owns, `from_dlpack` takes an array from
-another library, `empty` makes a tensor in new memory, `validate` says whether an array is what it
-claims, and `device_id` and `root_device` map devices to DLPack's ids and back.
+`to_dlpack_tensor` describes USM that a Python object owns, `from_dlpack` imports an array of
+another library, `empty` makes a tensor in new memory, `validate` proves that an array is what it
+claims to be, and `device_id` and `root_device` map devices to DLPack's ids and back.
 """
 
 import sys as _sys
@@ -11,8 +11,8 @@ import sys as _sys
 from usm_dlpack._cpu_driver import register_cpu_driver as _register_cpu_driver
 from usm_dlpack._main_interpreter import check_interpreter as _check_interpreter
 
-_check_interpreter()  # before the compiled module, which would forget that of the main one
-_register_cpu_driver()  # before anything can ask the runtime for its devices
+_check_interpreter()  # first: a second import of the compiled module would replace its state
+_register_cpu_driver()  # before the first device query
 
 _failure: ImportError | None = None
 try:
@@ -36,8 +36,8 @@ except ImportError as _cause:
         name=_cause.name,
         path=_cause.path,
     )
-    # While `python -m` looks for its module, sys.argv[0] is "-m": this may be that command, which
-    # uses no public name. Any other program gets the error from the first name that it uses.
+    # While `python -m` looks for its module, sys.argv[0] is "-m": this may be our command, which
+    # uses no public name. In other programs the first use of a public name raises the error.
     if _sys.argv[:1] != ["-m"]:
         raise _failure from _cause
     _failure.__cause__ = _cause

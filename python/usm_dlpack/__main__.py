@@ -41,25 +41,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _print_environment(as_json: bool) -> int:
     from usm_dlpack._environment import examine
 
-    found = examine()
-    print(json.dumps(found, indent=2) if as_json else _text_of(found))
-    return 1 if found["problems"] else 0
+    report = examine()
+    print(json.dumps(report, indent=2) if as_json else _text_of(report))
+    return 1 if report["problems"] else 0
 
 
-def _text_of(found: dict[str, Any]) -> str:
+def _text_of(report: dict[str, Any]) -> str:
     lines = []
     for title in ("versions", "files", "variables"):
-        rows = [f"  {name:15}  {value or 'none'}" for name, value in found[title].items()]
+        rows = [f"  {name:15}  {value or 'none'}" for name, value in report[title].items()]
         lines += [f"{title}:", *rows] if rows else []
-    lines.append("devices, by DLPack's (14, device_id):" if found["devices"] else "devices: none")
-    for device in found["devices"]:
+    lines.append("devices, by DLPack's (14, device_id):" if report["devices"] else "devices: none")
+    for device in report["devices"]:
         lines += [
             f"  (14, {device['device_id']})  {device['name']}",
             f"    {device['filter_string']}, {device['backend']}, {device['type']}",
             f"    driver {device['driver_version']}, USM: {', '.join(device['usm_types'] or [])}",
         ]
-    lines.append("problems:" if found["problems"] else "problems: none")
-    lines += [f"  {problem}" for problem in found["problems"]]
+    lines.append("problems:" if report["problems"] else "problems: none")
+    lines += [f"  {problem}" for problem in report["problems"]]
     return "\n".join(lines)
 
 

@@ -47,14 +47,14 @@ class SyclQueue(_OfDpctl, Protocol):
 
 
 class _KnowsQueue(Protocol):
-    """An array, a stream of PyTorch, or another object that works on a queue."""
+    """An array, a stream of PyTorch, or another object with a queue."""
 
     @property
     def sycl_queue(self) -> Any: ...
 
 
 class _CarriesQueue(Protocol):
-    """An object that gives a capsule of its queue."""
+    """An object that exports a capsule of its queue."""
 
     def _get_capsule(self) -> Any: ...
 
@@ -65,7 +65,7 @@ class _KnowsDevice(Protocol):
 
 
 #: An object that names a root device, and perhaps a queue on it: a device, a queue, an array or its
-#: ``device``, a filter string, or ``(14, device_id)``. :doc:`/how-to/places` has them all.
+#: ``device``, a filter string, or ``(14, device_id)``. :doc:`/how-to/places` lists them all.
 Place: TypeAlias = (
     SyclDevice
     | SyclQueue

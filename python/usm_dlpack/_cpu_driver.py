@@ -34,7 +34,7 @@ def _load_for_loader(folder: Path) -> None:
     """Load the libraries that the wheels' libOpenCL.so.1 needs but does not find.
 
     Usually another adapter of the SYCL runtime has loaded them, but not if
-    ``ONEAPI_DEVICE_SELECTOR`` names only OpenCL. Not needed once that wheel has a run path.
+    ``ONEAPI_DEVICE_SELECTOR`` names only OpenCL. Delete this when that wheel has a run path.
     """
     for name in _NEEDED_BY_LOADER:
         with contextlib.suppress(OSError):
@@ -44,7 +44,7 @@ def _load_for_loader(folder: Path) -> None:
 def register_cpu_driver() -> Path | None:
     """Set ``OCL_ICD_FILENAMES`` to the wheel's driver, unless the user or the system has one.
 
-    Returns the driver, or None where nothing was set.
+    Returns the driver, or None if the variable was not set.
     """
     if os.environ.get("USM_DLPACK_CPU_DRIVER") == "0":
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The versions, the driver and the devices of this environment, and what is wrong with them.
 
-Everything here works without the compiled module: that it cannot be imported is then a problem.
-To add a check, add its sentence to the problems in `examine`.
+Works without the compiled module, and reports its failed import as a problem. To add a check, add
+its sentence to the problems in `examine`.
 """
 
 import importlib.metadata
@@ -26,7 +26,7 @@ _LIBSYCL = re.compile(r"/.*/(libsycl\.so\.\d+)[.\d]*")
 
 
 def examine() -> dict[str, Any]:
-    """Return what was found, and the problems, which are sentences in the form of our errors."""
+    """Return the report; its problems are sentences in the form of our errors."""
     failure = _import_failure()
     runtimes = _loaded_libsycl()
     variables = _set_variables()
@@ -87,10 +87,10 @@ def _set_variables() -> dict[str, str]:
 
 
 def _missing_drivers() -> list[str]:
-    named = filter(None, os.environ.get("OCL_ICD_FILENAMES", "").split(os.pathsep))
+    files = filter(None, os.environ.get("OCL_ICD_FILENAMES", "").split(os.pathsep))
     return [
         f"OCL_ICD_FILENAMES: expected a driver, found no file {file}; correct the path, or unset it"
-        for file in named
+        for file in files
         if file.startswith("/") and not Path(file).is_file()
     ]
 
@@ -98,21 +98,21 @@ def _missing_drivers() -> list[str]:
 def _describe(row: dict[str, Any]) -> dict[str, Any]:
     device = row["sycl_device"]
     names = ("name", "filter_string", "type", "backend", "driver_version", "usm_types")
-    described: dict[str, Any] = {"device_id": row["device_id"], **dict.fromkeys(names)}
-    described["failure"] = row["failure"]
+    description: dict[str, Any] = {"device_id": row["device_id"], **dict.fromkeys(names)}
+    description["failure"] = row["failure"]
     try:
-        described["name"] = str(device.name).strip()
-        described["filter_string"] = device.get_filter_string()
-        described["type"] = device.device_type.name
-        described["backend"] = device.backend.name
-        described["driver_version"] = device.driver_version
+        description["name"] = str(device.name).strip()
+        description["filter_string"] = device.get_filter_string()
+        description["type"] = device.device_type.name
+        description["backend"] = device.backend.name
+        description["driver_version"] = device.driver_version
         kinds = ("device", "host", "shared")
-        described["usm_types"] = [
+        description["usm_types"] = [
             kind for kind in kinds if getattr(device, f"has_aspect_usm_{kind}_allocations")
         ]
     except Exception as error:  # a broken driver may fail at any query
-        described["failure"] = described["failure"] or str(error)
-    return described
+        description["failure"] = description["failure"] or str(error)
+    return description
 
 
 def _device_problems(devices: list[dict[str, Any]], variables: dict[str, str]) -> list[str]:
@@ -152,10 +152,10 @@ def _versions() -> dict[str, str]:
 def _files(runtimes: dict[str, str]) -> dict[str, str | None]:
     core = sys.modules.get("usm_dlpack._core")
     icds = map(str, sorted(_cpu_driver._SYSTEM_DRIVERS.glob("*.icd")))
-    named = os.environ.get("OCL_ICD_FILENAMES") or os.environ.get("OCL_ICD_VENDORS")
+    drivers = os.environ.get("OCL_ICD_FILENAMES") or os.environ.get("OCL_ICD_VENDORS")
     return {
         "Python": sys.executable,
         "compiled module": core.__file__ if core else None,
         "SYCL runtime": ", ".join(runtimes) or None,
-        "OpenCL driver": named or ", ".join(icds) or None,
+        "OpenCL driver": drivers or ", ".join(icds) or None,
     }

@@ -9,13 +9,13 @@ import usm_dlpack
 def installed(relative: str) -> str:
     # An editable install has two folders: the source tree's and the build's.
     folders = [Path(folder, relative) for folder in usm_dlpack.__path__]
-    found = next((folder for folder in folders if folder.is_dir()), None)
-    if found is None:
+    path = next((folder for folder in folders if folder.is_dir()), None)
+    if path is None:
         raise FileNotFoundError(
             f"{relative}: expected the folder in {', '.join(map(str, usm_dlpack.__path__))}, "
             "found none; install the package with pip"
         )
-    return str(found)
+    return str(path)
 
 
 def get_include() -> str:

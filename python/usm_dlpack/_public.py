@@ -51,12 +51,11 @@ def to_dlpack_tensor(
     byte_offset
         Bytes from the first element of `obj` to that of the tensor.
     queue
-        A `Place`, as `device_id` lists them, that knows the queue that works on the memory; or the
-        address of a ``sycl::queue``, which is trusted. The queue is made from the memory's root
-        device alone. None means the ``sycl_queue`` of a DLPackTensor, or the queue in the array
-        interface, if there is one. The queue becomes the tensor's ``sycl_queue``: exports and
-        copies of the tensor come after its work, as ``__dlpack__`` says. This call waits for
-        nothing.
+        A `Place` with the queue that works on the memory, or the address of a ``sycl::queue``,
+        which is not checked. The queue must be made from the memory's root device alone. None
+        means the ``sycl_queue`` of a DLPackTensor, or the queue in the array interface, if there
+        is one. The queue becomes the tensor's ``sycl_queue``: exports and copies of the tensor are
+        ordered behind its work, as for ``__dlpack__``. This call does not wait.
 
     Returns
     -------
@@ -97,28 +96,27 @@ def from_dlpack(
     usm_type: str | None = None,
     order: Literal["C"] | None = None,
 ) -> DLPackTensor:
-    """Take an array from another library, proved before its memory is touched.
+    """Import an array of another library, validated before its memory is used.
 
     Parameters
     ----------
     x
         An array with ``__dlpack__``, or a fresh DLPack capsule, legacy or versioned, which is
-        consumed if this succeeds. Its memory is USM, which on SYCL's backend cuda includes the
-        memory of CUDA's libraries. If you pass ``device``, it may also be host memory, even of a
-        NumPy array with a dtype of ml_dtypes, which NumPy does not export.
+        consumed if this succeeds. Its memory is USM; with the CUDA backend also that of CUDA
+        arrays. With ``device`` it may be host memory, even of a NumPy array with a dtype of
+        ml_dtypes, which NumPy does not export.
     device
-        A `Place`, as `device_id` lists them: where the tensor must be. None takes the array where
-        it is. With a place, an array in host memory or on another root device is copied, but an array
-        for the host whose memory is host USM, or shared USM of that device, is shared (a pinned
-        pool, NumPy's view). USM of another context or of a sub-device is copied through the host,
-        after the work on its ``sycl_queue``; its producer must be able to export to the host. If
-        the place knows a queue, that queue must be of the default context. It becomes the tensor's
-        ``sycl_queue``, and waits for the array's ``sycl_queue``. If the array has none, its
-        ``__dlpack__`` gets the queue as ``stream``, and the queue waits for that of dpctl, as for a
-        capsule of another library.
+        The `Place` of the tensor, as `device_id` lists them. None means the array's own. An array
+        in host memory or on another root device is copied. But an array for the host whose memory
+        is host USM, or shared USM of that device, is shared: a pinned pool, NumPy's view. USM of
+        another context or of a sub-device is copied through the host, after the work on its
+        ``sycl_queue``; its producer must be able to export to the host. A queue of the place must
+        be of the default context. It becomes the tensor's ``sycl_queue``, and is ordered behind the
+        array's ``sycl_queue``. If the array has none, the queue is passed to its ``__dlpack__`` as
+        ``stream``, and is ordered behind dpctl's queue, as for a capsule of another library.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
-        needs a copy, and accepts a copy that the producer makes. A copy keeps positive strides
+        requires it, and accepts a copy that the producer makes. A copy keeps positive strides
         without overlap or gaps; otherwise it is in C order.
     usm_type
         "host", "device" or "shared": the array is copied if its USM is of another kind. None keeps
@@ -145,13 +143,12 @@ def from_dlpack(
     Notes
     -----
     The call waits for the producer's work only if it copies. A copy is complete when the call
-    returns. The tensor's ``sycl_queue`` is the queue in ``device``, or else the queue that the
-    producer names by its attribute ``sycl_queue`` or by the C exchange API. Exports and copies of
-    the tensor are ordered behind it. A capsule that a DLPackTensor exported without a copy names
-    the ``stream`` of that export, or else the tensor's queue. If the producer names no queue, its
-    work is taken to be on ``dpctl.get_device_cached_queue(device)``, where dpnp puts its arrays;
-    what is on another queue must have finished. A capsule of CUDA memory is ordered behind CUDA's
-    legacy default stream.
+    returns. The tensor's ``sycl_queue`` is the queue in ``device``, or else the producer's: its
+    attribute ``sycl_queue``, or the stream of its C exchange API. Exports and copies of the tensor
+    are ordered behind it. For a capsule that a DLPackTensor exported without a copy it is the
+    ``stream`` of that export, or else the tensor's queue. A producer without a queue is assumed to
+    use ``dpctl.get_device_cached_queue(device)``, as dpnp does; finish work on other queues first.
+    A capsule of CUDA memory is ordered behind CUDA's legacy default stream.
 
     Examples
     --------
@@ -185,11 +182,11 @@ def empty(
         Extents, in elements; they may be 0. ``()`` makes a tensor of one element.
     dtype
         A NumPy dtype, a name or a tuple, as for `to_dlpack_tensor`. Elements of fewer than 8 bits
-        are packed if you give a name or a tuple. With a type of ml_dtypes each has its own byte.
+        are packed for a name or a tuple. With a type of ml_dtypes each has its own byte.
     device
-        A `Place`, as `device_id` lists them: where the memory is. If it knows a queue, that queue
-        must be of the default context, and becomes the tensor's ``sycl_queue``. None means the
-        device that SYCL's default selector chooses, which is also dpctl's default, and no queue.
+        The `Place` of the memory, as `device_id` lists them. Its queue, if it has one, must be of
+        the default context, and becomes the tensor's ``sycl_queue``. None means the device that
+        SYCL's default selector chooses, which is also dpctl's default, and no queue.
     usm_type
         "host", "device" or "shared"; None means "device".
 
@@ -249,24 +246,23 @@ def validate(
         The backends that are accepted, named as in ``ONEAPI_DEVICE_SELECTOR`` ("opencl",
         "level_zero", "cuda", "hip", "native_cpu"); None accepts all.
     dtype
-        The dtype that the array must have, as for `to_dlpack_tensor`; None takes any. For a type of
-        ml_dtypes, elements of fewer than 8 bits must have a byte each. For a name or a tuple they
-        may also be packed.
+        The dtype that the array must have, as for `to_dlpack_tensor`; None accepts any. For a type
+        of ml_dtypes, elements of fewer than 8 bits must have a byte each. For a name or a tuple
+        they may also be packed.
     ndim
-        The number of dimensions that it must have; None takes any.
+        The number of dimensions that it must have; None accepts any.
     readonly
-        False refuses memory that must not be written; None and True take both.
+        False refuses read-only memory; None and True accept both.
     overlapping
-        False refuses strides that do not prove that elements do not overlap; None and True take
+        False refuses strides that do not prove that elements do not overlap; None and True accept
         both.
     device
-        A `Place`, as `device_id` lists them: the root device that the array must name. None takes
-        any.
+        The `Place` whose root device the array must name. None accepts any.
 
     Returns
     -------
     :
-        The proof. It keeps nothing alive.
+        The proof. It does not keep the memory alive.
 
     Raises
     ------
