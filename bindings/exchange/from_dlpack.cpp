@@ -77,7 +77,7 @@ std::optional<proved_tensor> find_in_usm(const proved_tensor& on_host, std::int3
   const detail::platform_entry& platform = detail::device_table::get().platform_of(id);
   const detail::located_memory there{
       &platform, detail::find_allocation(on_host.described.data, platform)};
-  const sycl::usm::alloc kind = there.found.kind;
+  const sycl::usm::alloc kind = there.memory.kind;
   if ((kind != sycl::usm::alloc::host && kind != sycl::usm::alloc::shared) ||
       !there.is_on(id)) {
     return std::nullopt;
