@@ -28,6 +28,13 @@ class beside_recordings {
   int mode_ = 2;  ///< `CU_STREAM_CAPTURE_MODE_RELAXED`, then what the thread had before
 };
 
+/// The `stream` of `__dlpack__`.
+struct consumer_stream {
+  std::optional<sycl::queue> queue;  ///< the consumer's queue, if it named one
+  bool unsynchronised = false;       ///< -1: do not wait for pending work
+  std::optional<CUstream> cuda{};    ///< the stream of a consumer of CUDA
+};
+
 /// Reads the `stream` of CUDA memory: None or 0 for the legacy default stream, 1, 2 or the
 /// handle of a `CUstream`, which is trusted if it is aligned; -1 if nobody is to wait.
 /// @throws nb::value_error for anything else

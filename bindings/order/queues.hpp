@@ -87,11 +87,4 @@ class queue_list {
   std::vector<row> rows_;
 };
 
-/// The `stream` of `__dlpack__`.
-struct consumer_stream {
-  std::optional<sycl::queue> queue;  ///< the consumer's queue, if it named one
-  bool unsynchronised = false;       ///< -1: do not wait for pending work
-  std::optional<CUstream> cuda{};    ///< the stream of a consumer of CUDA
-};
-
 }  // namespace usm_dlpack::python
