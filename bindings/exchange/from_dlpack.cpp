@@ -69,7 +69,8 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
 }
 
 /// Proves a tensor of kDLCPU as one in USM, if its memory is host USM that a root device
-/// reaches, or shared USM of that device: for example of a pinned pool.
+/// reaches, or shared USM of that device: for example of a pinned pool. What cannot be proved
+/// is host memory.
 std::optional<proved_tensor> find_in_usm(const proved_tensor& on_host, std::int32_t id) {
   if (on_host.structure().empty) {
     return std::nullopt;
@@ -84,8 +85,12 @@ std::optional<proved_tensor> find_in_usm(const proved_tensor& on_host, std::int3
   }
   DLTensor described = on_host.described;
   described.device = {kDLOneAPI, id};
-  return proved_tensor(described, on_host.flags,
-                       detail::import_tensor(described, {}, on_host.storage()));
+  try {
+    return proved_tensor(described, on_host.flags,
+                         detail::import_tensor(described, {}, on_host.storage()));
+  } catch (const conversion_error&) {  // for example of memory whose bounds are not known
+    return std::nullopt;
+  }
 }
 
 /// Whether a tensor is on another device, or of another USM kind, than requested.
