@@ -214,22 +214,12 @@ def refuse_stale(plan: Plan) -> None:
             raise RefusalError(f"left out: expected tests, found none for {name}; remove it")
 
 
-def left_out(plan: Plan) -> str:
-    rows = [
-        *("| | tests whose names match | because |", "|---|---|---|"),
-        *(f"| C++ | `{pattern}` | {reason} |" for pattern, reason in plan.left_out_cpp.items()),
-        *(f"| Python | `*{word}*` | {reason} |" for word, reason in plan.left_out_python.items()),
-    ]
-    heading = f"## What is left out on one root device of {plan.source.name}\n"
-    return "\n".join([heading, *rows, ""])
-
-
 def run_plan(plan: Plan) -> str:
     """Run everything on the drivers of a source; return what the page says of it."""
     start = time.monotonic()
     print(f"\n##### {plan.source.name}: {plan.source.versions()}")
     refuse_stale(plan)
-    part = "\n".join([run_cpp(plan), run_python(plan), run_configured(plan), left_out(plan)])
+    part = "\n".join([run_cpp(plan), run_python(plan), run_configured(plan)])
     print(f"##### {plan.source.name}: {time.monotonic() - start:.0f} s")
     return part
 
