@@ -23,10 +23,10 @@ using usm_matrix = usm_dlpack::usm_array<matrix>;
 
 // A producer: two rows of three, 1 to 6, in device USM.
 usm_matrix count(sycl::queue& queue) {
-  usm_matrix made(queue, extents(2, 3));
+  usm_matrix array(queue, extents(2, 3));
   const std::vector<float> values{1, 2, 3, 4, 5, 6};
-  queue.copy(values.data(), made.data(), values.size()).wait();
-  return made;
+  queue.copy(values.data(), array.data(), values.size()).wait();
+  return array;
 }
 
 const char* yes(bool holds) { return holds ? "yes" : "no"; }
@@ -40,8 +40,8 @@ struct place {
 
 // oneDNN as a producer: it allocates, and the managed tensor keeps its memory object.
 void give(place& here) {
-  const usm_matrix made = count(here.queue);
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
+  const usm_matrix array = count(here.queue);
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(array.view(), here.queue);
   const DLTensor tensor = wrapper.get();
   memory x = onednn_dlpack::make_memory(tensor, here.engine);
   const memory::desc desc({2, 3}, memory::data_type::f32, memory::format_tag::ba);
@@ -121,8 +121,8 @@ void be_refused_out(place& here) {
 void be_refused_in(place& here) {
   const sycl::device device = here.queue.get_device();
   const sycl::queue foreign(sycl::context(device), device);
-  const usm_matrix made = count(here.queue);
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
+  const usm_matrix array = count(here.queue);
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(array.view(), here.queue);
   DLTensor tensor = wrapper.get();
   const dnnl::engine their_own(dnnl::engine::kind::cpu, 0);
   refuse("an engine of oneDNN's own", [&] { onednn_dlpack::make_memory(tensor, their_own); });
@@ -141,8 +141,8 @@ void be_refused_in(place& here) {
 
 // The same by OpenCL's objects, for which oneDNN wants an Intel GPU.
 void be_opencl(place& here) {
-  const usm_matrix made = count(here.queue);
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(made.view(), here.queue);
+  const usm_matrix array = count(here.queue);
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(array.view(), here.queue);
   refuse("opencl engine", [&] {
     const auto device = usm_dlpack::opencl_device(here.queue);
     const auto context = usm_dlpack::opencl_context(here.queue);

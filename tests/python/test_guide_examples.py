@@ -31,7 +31,7 @@ def variables_of(several_devices):
         code = page.partition("#")[2].strip("`")
         if code == "device_without_id":
             return several_devices(2) | {"ONEAPI_DEVICE_SELECTOR": "opencl:1"}
-        if page in ("how-to/devices", "explanation/device_id") or code == "device_mismatch":
+        if page == "how-to/devices" or "device_mismatch" in page:
             return several_devices(2)
         return {"ONEAPI_DEVICE_SELECTOR": "nonsense"} if code == "runtime_error" else {}
 
@@ -46,7 +46,7 @@ def test_the_queue_of_pytorch_is_taken_as_its_page_says(tensor):
     (code,) = [text for _, text in guide.blocks_of("how-to/libraries") if "current_stream" in text]
     names = {"torch": torch, "usm_dlpack": usm_dlpack}
     exec(code, names)
-    assert names["take_for_pytorch"](tensor).sycl_queue == queue
+    assert names["import_for_pytorch"](tensor).sycl_queue == queue
 
 
 def texts(page: str, wanted: str = "console") -> list[str]:

@@ -49,15 +49,15 @@ void put_behind(sycl::queue& queue, sycl::queue& other) {
 
 class last_tensor {
  public:
-  // Takes the tensor over, or throws and has taken nothing.
-  void take(DLManagedTensorVersioned* theirs) {
+  // Owns the tensor, or throws and owns nothing.
+  void own(DLManagedTensorVersioned* theirs) {
     usm_dlpack::validate(*theirs);
-    kept_.reset(theirs);  // calls the deleter of the one before
+    tensor_.reset(theirs);  // calls the previous tensor's deleter
   }
-  const DLTensor& tensor() const { return kept_->dl_tensor; }
+  const DLTensor& tensor() const { return tensor_->dl_tensor; }
 
  private:
-  usm_dlpack::managed_tensor kept_;
+  usm_dlpack::managed_tensor tensor_;
 };
 
 // For callers in C: returns 0, or writes the reason to their buffer. Throws nothing.
@@ -90,13 +90,13 @@ void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow)
   const auto wrapper = usm_dlpack::to_dlpack_tensor(matrix(memory, 4, 6), queue);
   const DLTensor tensor = wrapper.get();  // points into `wrapper`
   borrow(tensor);
-  sycl::free(memory, queue);  // now nobody may use it
+  sycl::free(memory, queue);  // nothing may use it any more
 }
 
 usm_dlpack::managed_tensor give(sycl::queue& queue, const std::vector<float>& values) {
-  usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
-  queue.copy(values.data(), made.data(), 24);  // may be pending on return
-  return usm_dlpack::to_managed_tensor(std::move(made));
+  usm_dlpack::usm_array<device_matrix> array(queue, Kokkos::dextents<int, 2>(4, 6));
+  queue.copy(values.data(), array.data(), 24);  // may be pending on return
+  return usm_dlpack::to_managed_tensor(std::move(array));
 }
 
 usm_dlpack::managed_tensor share(sycl::queue& queue, std::shared_ptr<float> memory) {
@@ -179,16 +179,16 @@ TEST(Guide, AnArrayIsProvedAndFilledOrAReasonIsReturnedUnpooled) {
   EXPECT_EQ(std::string(reason).rfind("device.device_id: expected ", 0), 0U) << reason;
   tensor.device.device_id = 0;
 
-  usm_dlpack::requirements wanted;
-  wanted.usm_types = {sycl::usm::alloc::device, sycl::usm::alloc::shared};
-  wanted.dtype = usm_dlpack::data_type_v<float>;
-  wanted.ndim = 2;
-  wanted.unique = true;    // no two elements share a byte
-  wanted.device_id = 0;    // this root device and no other
-  wanted.writable = true;  // managed tensors only: bare ones have no flags
-  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(tensor, wanted);
-  EXPECT_EQ(proved.data(), tensor.data);
-  EXPECT_EQ(proved.bounds_proved(), usm_dlpack_test::whole_bounds());
+  usm_dlpack::requirements needs;
+  needs.usm_types = {sycl::usm::alloc::device, sycl::usm::alloc::shared};
+  needs.dtype = usm_dlpack::data_type_v<float>;
+  needs.ndim = 2;
+  needs.unique = true;    // no two elements share a byte
+  needs.device_id = 0;    // this root device and no other
+  needs.writable = true;  // managed tensors only: bare ones have no flags
+  const usm_dlpack::usm_allocation proof = usm_dlpack::validate(tensor, needs);
+  EXPECT_EQ(proof.data(), tensor.data);
+  EXPECT_EQ(proof.bounds_proved(), usm_dlpack_test::whole_bounds());
 }
 
 TEST(Guide, AQueueIsPutBehindAnother) {
@@ -196,14 +196,14 @@ TEST(Guide, AQueueIsPutBehindAnother) {
     SCOPED_TRACE(is_in_order);
     sycl::queue other = usm_dlpack_test::new_queue(true);
     sycl::queue queue = usm_dlpack_test::new_queue(is_in_order);
-    const usm_dlpack::usm_array<matrix> made(other, Kokkos::dextents<int, 2>(4, 6));
+    const usm_dlpack::usm_array<matrix> array(other, Kokkos::dextents<int, 2>(4, 6));
     std::vector<float> values(24);
-    other.copy(values.data(), made.data(), 24).wait();
+    other.copy(values.data(), array.data(), 24).wait();
     usm_dlpack_test::gate closed(other);  // a host task: the host waits for it
-    other.copy(twos.data(), made.data(), 24);
+    other.copy(twos.data(), array.data(), 24);
     const auto call = std::async(std::launch::async, [&] { put_behind(queue, other); });
     usm_dlpack_test::expect_waiting(true, closed, call);
-    queue.copy(made.data(), values.data(), 24).wait();
+    queue.copy(array.data(), values.data(), 24).wait();
     EXPECT_EQ(values, twos);
   }
 }
@@ -243,16 +243,16 @@ TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
   {
     last_tensor last;
     usm_dlpack::managed_tensor first = share(queue, memory);
-    last.take(first.release());
+    last.own(first.release());
     EXPECT_EQ(last.tensor().data, memory.get());
     EXPECT_EQ(memory.use_count(), 2);
 
     usm_dlpack::managed_tensor second = share(queue, memory);
     second->dl_tensor.shape[0] = 5;
-    EXPECT_REFUSAL(last.take(second.get()), errc::out_of_bounds, "shape",
+    EXPECT_REFUSAL(last.own(second.get()), errc::out_of_bounds, "shape",
                    usm_dlpack_test::within_whole(96), "one of 120 bytes from byte 0");
     second->dl_tensor.shape[0] = 4;
-    last.take(second.release());
+    last.own(second.release());
     EXPECT_EQ(memory.use_count(), 2);
   }
   EXPECT_EQ(memory.use_count(), 1);
@@ -260,11 +260,11 @@ TEST(Guide, AConsumerKeepsWhatItHasTakenUnpooled) {
 
 TEST(Guide, AProducerDescribesMemoryFromItsEnd) {
   sycl::queue queue = queue_on(0);
-  const usm_dlpack::usm_array<device_matrix> made(queue, Kokkos::dextents<int, 2>(4, 6));
-  const auto wrapper = usm_dlpack::to_dlpack_tensor(from_last_to_first(made.data()), queue);
-  EXPECT_EQ(wrapper.data(), made.data() + 23);
+  const usm_dlpack::usm_array<device_matrix> array(queue, Kokkos::dextents<int, 2>(4, 6));
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(from_last_to_first(array.data()), queue);
+  EXPECT_EQ(wrapper.data(), array.data() + 23);
   const auto taken = usm_dlpack::to_mdspan<reversed>(wrapper.get());
-  EXPECT_EQ(taken.data_handle() + taken.mapping()(3, 5), made.data());
+  EXPECT_EQ(taken.data_handle() + taken.mapping()(3, 5), array.data());
 }
 
 TEST(Guide, AProducerLends) {
@@ -322,11 +322,11 @@ TEST(Guide, OpenclCodeExportsByItsHandles) {
   float* const memory = allocated.get();
   const matrix view(memory, 4, 6);  // memory of clDeviceMemAllocINTEL(context.get(), ...)
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, context.get());
-  const usm_dlpack::usm_allocation proved = usm_dlpack::validate(wrapper.get());
-  const auto found = usm_dlpack::opencl_context(proved.context());  // as a consumer
-  EXPECT_EQ(found.get(), context.get());
-  EXPECT_EQ(proved.data(), memory);
-  EXPECT_EQ(proved.size(), 24 * sizeof(float));
+  const usm_dlpack::usm_allocation proof = usm_dlpack::validate(wrapper.get());
+  const auto theirs = usm_dlpack::opencl_context(proof.context());  // as a consumer
+  EXPECT_EQ(theirs.get(), context.get());
+  EXPECT_EQ(proof.data(), memory);
+  EXPECT_EQ(proof.size(), 24 * sizeof(float));
   const sycl::device same =
       sycl::make_device<sycl::backend::opencl>(device.get());  // the same as root_device(0)
   const sycl::queue here = sycl::make_queue<sycl::backend::opencl>(

@@ -99,7 +99,7 @@ CASES = (
         ),
     ),
     Case(
-        "array that knows its queue, such as a `DLPackTensor`, or dpnp's; the `device` of dpnp's",
+        "array with a queue, such as a `DLPackTensor`, or dpnp's; the `device` of dpnp's",
         KNOWS_A_QUEUE,
         (
             device_of_array,
@@ -108,7 +108,7 @@ CASES = (
         ),
     ),
     Case(
-        "array that knows no queue, such as PyTorch's",
+        "array without a queue, such as PyTorch's",
         NAMES_A_DEVICE,
         (lambda queue: ForeignArray(ForeignTensor(0)), lambda queue: torch_tensor("xpu")),
     ),

@@ -197,12 +197,12 @@ void add_scale(nanobind::module_& m) {
 }
 
 void scale_all(sycl::queue& queue, float factor, const nanobind::sequence& arrays) {
-  std::vector<vector_argument> kept;  // all are cast first, so a wrong one is refused first
+  std::vector<vector_argument> vectors;  // cast first, so that a wrong one is refused first
   for (const nanobind::handle x : arrays) {
-    kept.push_back(nanobind::cast<vector_argument>(x));
+    vectors.push_back(nanobind::cast<vector_argument>(x));
   }
   usm_dlpack::ordered_section work(queue);
-  for (const vector_argument& x : kept) {
+  for (const vector_argument& x : vectors) {
     const long size = x.view().extent(0);
     scales.launch(work, "scale_float", size, x, factor, size);  // x is now in `work`
   }
@@ -213,7 +213,7 @@ void add_scale_all(nanobind::module_& m) {
 }
 
 struct field {
-  nanobind::object values;  // a DLPackTensor, which knows the queues that consumers name
+  nanobind::object values;  // a DLPackTensor, which has the queues of consumers
 
   explicit field(vector_argument x) : values(nanobind::cast(std::move(x))) {}
   field(const sycl::queue& queue, int size)

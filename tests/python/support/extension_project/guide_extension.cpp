@@ -29,9 +29,9 @@ NB_MODULE(guide_extension, m) {
     submit(queue, x.view(), value);
   });  // `work` waits: the caller may use `x` at once
   m.def("filled", [](sycl::queue& queue, int size, float value) {
-    usm_dlpack::usm_array<vector> made(queue, Kokkos::dextents<int, 1>(size));
-    submit(queue, made.view(), value);
-    return made;  // a usm_dlpack.DLPackTensor that knows the queue; no copy
+    usm_dlpack::usm_array<vector> result(queue, Kokkos::dextents<int, 1>(size));
+    submit(queue, result.view(), value);
+    return result;  // a usm_dlpack.DLPackTensor with this queue; no copy
   });
 }
 // [end extension]

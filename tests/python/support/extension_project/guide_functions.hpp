@@ -63,7 +63,7 @@ bool axpy_if(const char* kernel, double a, const usm_dlpack::any_view& x,
   if (from.extents() != to.extents()) {
     throw std::invalid_argument("axpy: y: expected the size of x, found another");
   }
-  usm_dlpack::ordered_section work(y.queue(), x, y);  // the views know no queue
+  usm_dlpack::ordered_section work(y.queue(), x, y);  // the views have no queue
   axpys.launch(work, kernel, to.extents(), Element(a), from, to, to.extent(0));
   return true;
 }

@@ -55,7 +55,7 @@ void scale_all(sycl::queue& queue, float factor, const std::vector<vector_argume
 }
 
 struct field {
-  pybind11::object values;  // a DLPackTensor, which knows the queues that consumers name
+  pybind11::object values;  // a DLPackTensor, which has the queues of consumers
 
   explicit field(vector_argument x) : values(pybind11::cast(std::move(x))) {}
   field(const sycl::queue& queue, int size)
