@@ -147,7 +147,8 @@ def render(rows: list[Row], level: str = "##", suffix: str = "") -> tuple[str, l
     for row in rows:
         host += host_rows(row, views, explained)
     for row in rows:
-        dtypes.append([row["title"], *(of_dtypes(row, way, explained) for way in DIRECTIONS)])
+        ours, theirs = (of_dtypes(row, way, explained) for way in DIRECTIONS)
+        dtypes.append([row["title"], ours, "the same" if theirs == ours else theirs])
     reasons = "".join(f"{number}. {text}\n" for text, number in explained.numbers.items())
     versions = dict.fromkeys(row["version"] for row in rows)
     host_head = f"{level} Memory of the host{suffix}\n\n"
