@@ -153,7 +153,8 @@ def page_of(found: dict[str, str], cpp: list[str], python: list[str], bridge: li
             f"- {len(cpp)} C++ tests, of {suites}.",
             f"- {len(python)} Python tests, of {files}.",
             f"- {len(bridge)} tests of `tests/cuda/`, with the libraries.\n",
-            "The other Python files are about texts, builds, other drivers, and several devices.\n\n",
+            "The other Python files are about texts, builds, other drivers, and several devices.\n",
+            "",
         ]
     )
 
