@@ -55,9 +55,7 @@ array_view read_tensor(nb::handle object) {
   } else if (type_has(object, nb::str("__dlpack__"))) {
     remedy = "use from_dlpack(x, device=(14, 0)), which copies host memory";
   } else if (PyLong_Check(object.ptr()) != 0) {
-    remedy =
-        "for memory at an address, make an object as in docs/how-to/dpctl.md, \"An address and "
-        "an owner\"";
+    remedy = "for memory at an address, make such an object";
   } else if (numpy_converts(object)) {
     remedy =
         "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), "
@@ -293,8 +291,10 @@ array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,
     refuse_argument(nb::exception_type::value_error, "strides",
                     "one for each dimension, since the object is not in C order without gaps",
                     "none",
-                    "pass shape and strides (in elements), or copy the object first by "
-                    "from_dlpack(x, order=\"C\")");
+                    array.element.bits() % 8 != 0
+                        ? "pass shape and strides (in elements)"
+                        : "pass shape and strides (in elements), or copy the object first by "
+                          "from_dlpack(x, order=\"C\")");
   }
   if (!shape.is_none()) {
     view.shape = read_integers("shape", shape, -1);

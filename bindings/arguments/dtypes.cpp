@@ -282,17 +282,15 @@ std::string to_typestr(DLDataType dtype, const char* field) {
          std::to_string(dtype.bits / 8);
 }
 
-numpy_array make_numpy_array(element_type element, nb::handle shape) {
+numpy_array make_numpy_array(element_type element, nb::handle shape, const char* other) {
   static imported empty{"numpy", "empty"};
   const nb::object dtype = find_numpy_dtype(element);
   if (!dtype.is_valid()) {
     const bool is_packed = element.dtype.bits < 8 && element.storage == subbyte::packed;
-    const char* const bytes =
-        "take the bytes with to_dlpack_tensor(x, dtype=\"uint8\").numpy()";
     detail::refuse(
         errc::dtype_unsupported, "dtype", "one that NumPy or ml_dtypes has",
         std::string(is_packed ? "packed " : "") + dtype_name(element.dtype),
-        register_ml_dtypes() ? bytes : std::string("install ml_dtypes, or ") + bytes);
+        register_ml_dtypes() ? other : std::string("install ml_dtypes, or ") + other);
   }
   nb::object array = empty.get()(shape, dtype);
   const nb::object data = array.attr("__array_interface__")["data"];
@@ -312,7 +310,8 @@ exportable make_exportable(nb::handle x, const char* field) {
                    "a bool or a number of DLPack's, in native byte order",
                    text_of_dtype(dtype),
                    dtype.attr("names").is_none() ? "convert the array with astype"
-                                                 : "pass one field, such as x['name']");
+                                                 : "pass one field, such as "
+                                                   "numpy.ascontiguousarray(x['name'])");
   }
   check_strides(exported, field);
   const nb::object module = dtype.attr("type").attr("__module__");

@@ -48,8 +48,9 @@ struct numpy_array {
   nb::object array;
   void* data;
 };
-/// @throws conversion_error `dtype_unsupported` for a dtype that NumPy does not have
-numpy_array make_numpy_array(element_type element, nb::handle shape);
+/// @param other the remedy for a dtype that NumPy does not have
+/// @throws conversion_error `dtype_unsupported` for such a dtype
+numpy_array make_numpy_array(element_type element, nb::handle shape, const char* other);
 
 /// An array that can be exported through DLPack. If the export has another dtype of the same
 /// width, `element` is the true one.

@@ -127,6 +127,7 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
     }
   }
   if (proved.is_on_host()) {
+    check_copyable(proved, wanted.c_order);
     check_copy(true, wanted, "copy", "None or True for an array in host memory", "False");
     return import_copy_of(proved, offered.capsule, content, wanted);
   }
@@ -137,9 +138,12 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   check_copy(copied, wanted, "copy", "memory of the producer, as copy=False asks",
              "a copy that it made");
   const bool elsewhere = is_elsewhere(proved, wanted);
+  const bool reordered = is_in_other_order(proved, wanted);
+  if (elsewhere || reordered) {
+    check_copyable(proved, wanted.c_order);  // before a refusal says to allow the copy
+  }
   check_copy(elsewhere, wanted, "copy", "None or True for another device or USM kind",
              "False");
-  const bool reordered = is_in_other_order(proved, wanted);
   check_copy(reordered, wanted, "strides", "those of C order, since copy=False", "others");
   // If dpctl or dpnp copy a broadcast array, the elements of the copy overlap. Such a copy is
   // copied again.

@@ -59,7 +59,7 @@ allocation_object validate_content(const capsule_content& content, const require
   if (padded && (flags & flag::is_subbyte_type_padded) == 0) {
     const std::string name = to_string(*wanted.dtype);
     detail::refuse(errc::dtype_mismatch, "dtype", name + " with a byte for each element",
-                   "packed elements", "convert the array");
+                   "packed elements", "have the producer give each element a byte");
   }
   return {proof, (flags & flag::read_only) != 0};
 }

@@ -188,13 +188,10 @@ void fetch(std::int32_t device_id, const strided_bytes& elements, const unsigned
   rearrange(elements, static_cast<const unsigned char*>(staged.get()) - before, to);
 }
 
-bool has_whole_bytes(const proved_tensor& tensor) { return bits_of_element(tensor) % 8 == 0; }
-
 [[noreturn]] void refuse_packed(const proved_tensor& tensor) {
   detail::refuse(errc::dtype_unsupported, "dtype",
                  "elements of whole bytes, or packed ones in C order that fill their bytes",
-                 "packed " + to_string(tensor.described.dtype),
-                 "have the producer unpack it to a dtype of whole bytes");
+                 "packed " + to_string(tensor.described.dtype), unpacking_remedy);
 }
 
 /// The number of elements in C order without gaps; otherwise, and of an empty tensor, 0.
@@ -361,6 +358,12 @@ bool one_copy_reaches(const proved_tensor& source, std::int32_t device_id) {
 }
 
 }  // namespace
+
+bool has_whole_bytes(const proved_tensor& tensor) { return bits_of_element(tensor) % 8 == 0; }
+
+void check_copyable(const proved_tensor& source, bool c_order) {
+  check_packing(source, layout_of_copy(source, c_order));
+}
 
 bool is_c_contiguous(const proved_tensor& tensor) {
   return tensor.structure().empty || compact_size(tensor) != 0;

@@ -61,6 +61,19 @@ struct tensor_copy {
   copy_memory memory;
 };
 
+/// Whether no two elements share a byte.
+bool has_whole_bytes(const proved_tensor& tensor);
+
+/// The remedy for packed elements where a copy would have to take them out of their bytes.
+inline constexpr const char* unpacking_remedy =
+    "have the producer unpack it to a dtype of whole bytes";
+
+/// Refuses a tensor that cannot be copied.
+/// @param c_order whether the copy is to be in C order
+/// @throws conversion_error `dtype_unsupported` for packed elements that a copy would have to
+///         take out of their bytes, `copy_needed` for more bytes than an object can have
+void check_copyable(const proved_tensor& source, bool c_order);
+
 /// Copies to USM.
 /// @param c_order whether the copy is to be in C order
 /// @throws conversion_error `copy_needed` if there is no memory, and as `root_device`

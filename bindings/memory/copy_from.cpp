@@ -49,9 +49,10 @@ void check_writable(const proved_tensor& own) {
   if (own.readonly()) {
     detail::refuse(
         errc::read_only, "flags", "writable memory", "read-only memory",
-        own.ndim() == 0
-            ? "if it is of dpnp's array a, make it by to_dlpack_tensor(a), "
-              "not by from_dlpack(a)"
+        own.ndim() == 0 ? "if it is of dpnp's array a, make it by to_dlpack_tensor(a), "
+                          "not by from_dlpack(a)"
+        : !has_whole_bytes(own)
+            ? "write to a tensor of writable memory"
             : "write to a copy, made by from_dlpack(x, copy=True), or if an object "
               "passes on the interface of a dpctl.memory, pass the memory itself, or "
               "let the object answer (address, False)");
@@ -59,7 +60,9 @@ void check_writable(const proved_tensor& own) {
   if (!own.structure().unique) {
     detail::refuse(errc::overlapping, "strides", "elements that do not overlap",
                    "strides by which some may",
-                   "write to a copy, made by from_dlpack(x, order=\"C\")");
+                   has_whole_bytes(own)
+                       ? "write to a copy, made by from_dlpack(x, order=\"C\")"
+                       : "write to a tensor whose elements do not overlap");
   }
 }
 
@@ -90,7 +93,7 @@ nb::object copy_of_context(nb::handle values) {
     }
   }
   const numpy_array bytes =
-      make_numpy_array({{kDLUInt, 8, 1}, {}}, nb::make_tuple(end - begin));
+      make_numpy_array({{kDLUInt, 8, 1}, {}}, nb::make_tuple(end - begin), "");
   if (begin != end) {
     const without_gil unlocked;
     detail::ask_runtime("data", [&] {

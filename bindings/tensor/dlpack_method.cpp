@@ -194,7 +194,8 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
     detail::refuse(errc::copy_needed, "copy",
                    elsewhere ? "None or True for another device"
                              : "None or True for device USM on the host",
-                   "False", "allow the copy, or use host or shared USM");
+                   "False",
+                   elsewhere ? "allow the copy" : "allow the copy, or use host or shared USM");
   }
   if (must || copies == true) {
     return export_copy(source, to, versioned, consumer.queue);

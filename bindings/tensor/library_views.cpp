@@ -94,7 +94,9 @@ nb::dict cuda_interface(const cuda_view& self) {
 [[noreturn]] void refuse_array(const host_view& self, nb::handle, nb::handle) {
   detail::refuse(errc::dtype_unsupported, "dtype", "one that NumPy has a type string for",
                  nb::str(nb::object(self.object().attr("dtype"))).c_str(),
-                 "copy the values with numpy(), or use __dlpack__");
+                 find_numpy_dtype(nb::inst_ptr<tensor>(self.object())->element()).is_valid()
+                     ? "copy the values with numpy(), or use __dlpack__"
+                     : "use __dlpack__");
 }
 
 template <class View>

@@ -278,7 +278,14 @@ nb::object sycl_array_interface(nb::handle_t<tensor> object) {
 
 nb::object to_numpy(nb::handle_t<tensor> object) {
   const tensor& self = ready_tensor(object);
-  numpy_array copied = make_numpy_array(self.element(), shape_tuple(self));
+  const char* const bytes =
+      is_c_contiguous(self.get())
+          ? "take the bytes with to_dlpack_tensor(x, dtype=\"uint8\").numpy()"
+      : has_whole_bytes(self.get())
+          ? "take the bytes with to_dlpack_tensor(from_dlpack(x, order=\"C\"), "
+            "dtype=\"uint8\").numpy()"
+          : unpacking_remedy;
+  numpy_array copied = make_numpy_array(self.element(), shape_tuple(self), bytes);
   check_process();
   wait_for(self);
   write_compact(self.get(), copied.data);

@@ -498,17 +498,6 @@ def test_an_empty_array_may_be_of_another_kind(ext, memory):
         assert ext.device_only(array) == (shared.data, (0,), (1,))
 
 
-def test_a_scalar_of_dpnp_is_read_only_and_the_remedy_says_so(binding, ext, memory):
-    made = ForeignTensor(address_of(memory), shape=())
-    made.managed.flags = READ_ONLY
-    array = ForeignArray(made)
-    call: Call = ("written_scalar", lambda _: (array,), ("read_only", "read-only"))
-    end = end_of(ext, call, Arrays(memory))
-    check_end(binding, end, call[2])
-    remedy = "if it is dpnp's, pass usm_dlpack.to_dlpack_tensor(x); else copy the array"
-    assert binding == "pybind11" or remedy in end.remedy
-
-
 @pytest.mark.parametrize("legacy", [True, False])
 def test_a_foreign_capsule_lives_as_long_as_the_call(ext, memory, legacy):
     made = ForeignTensor(address_of(memory), legacy=legacy)

@@ -101,18 +101,6 @@ def test_a_queue_of_another_context_is_refused(foreign_queue):
         empty(3, device=foreign_queue)
 
 
-def test_a_dtype_that_dlpack_lacks_is_refused_with_one_that_it_has():
-    with refused(
-        "dtype_unsupported", "dtype", found="float33 ", remedy="for example numpy.float32"
-    ):
-        empty(3, dtype="float33")
-
-
-def test_the_host_as_a_device_is_refused_with_the_keyword_for_host_memory():
-    with refused("request_unsupported", "device", found="(1, 0)", remedy='usm_type="host"'):
-        empty(3, device=(1, 0))
-
-
 def test_too_much_memory_is_a_memory_error(usm_type):
     with wrong_argument(MemoryError, "shape", f"found {2**60}; free some"):
         empty(2**60, "u1", usm_type=usm_type)

@@ -332,7 +332,7 @@ def test_numpy_arrays_of_ml_dtypes_come_and_go_as_the_same_bits(name):
 )
 def test_dtypes_of_numpy_that_no_tensor_has_are_refused(dtype):
     values = np.zeros(12, dtype)
-    remedy = "with astype" if values.dtype.names is None else "pass one field, such as x['name']"
+    remedy = "with astype" if values.dtype.names is None else "ascontiguousarray(x['name'])"
     for call in (partial(from_dlpack, device=HERE), empty(12).copy_from, from_dlpack, validate):
         found = ", C's long double" if dtype is np.longdouble else "dtype("
         with refused("dtype_unsupported", "dtype", found=found, remedy=remedy):

@@ -612,7 +612,7 @@ def test_an_array_in_another_order_is_read_anew_only_with_strides(memory, stride
             "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), "
             "device=(14, 0))",
         ),
-        (2**40, "for memory at an address, make an object as in docs/how-to/dpctl.md, "),
+        (2**40, "for memory at an address, make such an object"),
         *(
             (obj, "pass dpctl.memory or a dpnp array")
             for obj in (None, TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5))
@@ -624,11 +624,6 @@ def test_an_object_without_usm_is_a_type_error(obj, remedy):
     name = type(obj).__name__
     with wrong_argument(TypeError, "obj", f"{INTERFACE}, found one of type {name}; {remedy}"):
         to_dlpack_tensor(obj)
-
-
-def test_a_capsule_is_sent_to_from_dlpack(tensor):
-    with wrong_argument(TypeError, "obj", "found one of type PyCapsule; use from_dlpack(x)"):
-        to_dlpack_tensor(tensor.__dlpack__())
 
 
 @pytest.mark.parametrize("error", [TypeError, KeyboardInterrupt])
@@ -656,18 +651,6 @@ def test_memory_that_the_named_context_does_not_know_is_refused_on_opencl(
         to_dlpack_tensor(TypedArray(memory, syclobj=foreign_queue))
 
 
-def test_memory_of_another_context_is_copied_as_the_remedy_says(foreign_queue):
-    x = allocate("device", 48, foreign_queue)
-    x.copy_from_host(np.arange(48, dtype="u1"))
-    with refused(
-        "context_not_default", "context", remedy="in Python by usm_dlpack.empty and copy_from"
-    ):
-        to_dlpack_tensor(x)
-    made = usm_dlpack.empty(x.nbytes, "uint8")
-    made.copy_from(x)
-    assert made.numpy().tolist() == list(range(48))
-
-
 # --- lifetime
 
 
@@ -679,12 +662,3 @@ def test_a_refused_owner_is_not_kept(unpooled):
     del owner
     gc.collect()
     assert gone() is None
-
-
-@pytest.mark.parametrize("name", ["int4", "float32x4"])
-def test_elements_that_numpy_lacks_are_read_as_bytes(name, memory):
-    x = to_dlpack_tensor(memory, dtype=name)
-    with refused("dtype_unsupported", "dtype", remedy='to_dlpack_tensor(x, dtype="uint8").numpy()'):
-        x.numpy()
-    as_bytes = to_dlpack_tensor(x, dtype="uint8").numpy()
-    assert as_bytes.tobytes() == bytes(memory.copy_to_host())

@@ -236,10 +236,15 @@ constexpr std::uintptr_t alignment_mask(DLDataType dtype) noexcept {
   return ((bits - 1U) & ~bits) >> 3U;
 }
 
-/// Whether dpnp, and NumPy without extensions, have a dtype of this name. @pre it is known
+/// Whether NumPy has a dtype of the same name. @pre it is known
 constexpr bool is_of_numpy(DLDataType dtype) noexcept {
   return dtype.lanes == 1 && dtype.bits >= 8 &&
          (dtype.code <= kDLFloat || dtype.code == kDLComplex || dtype.code == kDLBool);
+}
+
+/// Whether NumPy or ml_dtypes has a dtype of the same name, without padding. @pre it is known
+constexpr bool is_of_numpy_or_ml_dtypes(DLDataType dtype) noexcept {
+  return dtype.lanes == 1 && dtype.bits >= 8 && dtype.code != kDLOpaqueHandle;
 }
 
 /// For example `float32` or `float32x2`.

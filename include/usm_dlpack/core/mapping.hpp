@@ -288,15 +288,17 @@ constexpr bool normalize_empty_strides(strided_shape<Rank>& tensor) noexcept {
   return false;
 }
 
-/// @param instead a remedy other than a wider index type
 template <class Index>
-USM_DLPACK_COLD void refuse_product(
-    const std::string& instead = "use usm_dlpack::layout_relaxed") {
+USM_DLPACK_COLD void refuse_product(const std::string& other_layout = {}) {
   constexpr bool is_widest = sizeof(Index) >= sizeof(std::int64_t);
+  std::string in_cpp = is_widest ? "" : "use extents of a wider index type";
+  if (!other_layout.empty()) {
+    in_cpp += (is_widest ? "use " : ", or ") + other_layout;
+  }
   refuse(errc::index_type_too_small, "shape",
          "a product that the view's index type " + name_of_integer<Index>() + " holds",
          "a larger one",
-         (is_widest ? "" : "use extents of a wider index type, or ") + instead);
+         "make the array smaller" + (in_cpp.empty() ? "" : ", or in C++ " + in_cpp));
 }
 
 /// Refuses the stride of a dimension. @param own the layout's strides
@@ -322,9 +324,12 @@ USM_DLPACK_COLD void refuse_layout(const std::array<std::int64_t, Rank>& own, st
          digits(own[r]) + " elements for the view's layout", digits(tensor.strides[r]),
          is_compact(false)
              ? contiguous_or(use)
-             : (is_compact(true) ? "copy the array to Fortran order, in Python by "
-                                   "dpnp.asfortranarray(dpnp.from_dlpack(x))"
-                                 : "copy the array to the layout's strides (" + all + ")") +
+             : (is_compact(true)
+                    ? "copy the array to Fortran order, in Python by usm_dlpack.from_dlpack("
+                      "numpy.asfortranarray(usm_dlpack.from_dlpack(x).numpy()), device=x)"
+                    : "copy the array to the layout's strides (" + all +
+                          "), in Python by copy_from to a tensor that "
+                          "usm_dlpack.to_dlpack_tensor makes with them") +
                    ", or in C++ " + use);
 }
 
@@ -372,7 +377,7 @@ Mapping from_strides(const typename Mapping::extents_type& extents, strided_shap
     }
     normalize_unit_strides<stride>(tensor);
   } else if (!normalize_empty_strides<stride>(tensor) && !accepts_any_stride_v<Mapping>) {
-    refuse_product<stride>();
+    refuse_product<stride>("usm_dlpack::layout_relaxed");
   }
   const auto strides =
       make_strides<Mapping>(tensor.strides.data(), std::make_index_sequence<Rank>{});
@@ -424,7 +429,7 @@ Mapping from_extents(const typename Mapping::extents_type& extents,
     own = empty || first_other_stride(tensor, padded.strides) != Rank ? own : padded;
   }
   if (!holds_product<Mapping>(tensor, own)) {
-    refuse_product<index_type>();
+    refuse_product<index_type>("usm_dlpack::layout_relaxed");
   }
   if (!empty) {
     check_strides(tensor, own.strides);

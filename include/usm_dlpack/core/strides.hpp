@@ -186,11 +186,14 @@ std::string name_of_integer() {
 /// @tparam Index the index type of a view, or the type of its layout's strides
 template <class Index>
 USM_DLPACK_COLD void refuse_index_type(std::string_view field, std::int64_t value) {
-  refuse(errc::index_type_too_small, field,
-         "a value that the view's index type " + name_of_integer<Index>() + " holds",
-         digits(value),
-         value < 0 && !is_signed_integer<Index> ? "use extents of a signed index type"
-                                                : "use extents of a wider index type");
+  refuse(
+      errc::index_type_too_small, field,
+      "a value that the view's index type " + name_of_integer<Index>() + " holds",
+      digits(value),
+      value < 0 && !is_signed_integer<Index>
+          ? "make the array contiguous, in Python by usm_dlpack.from_dlpack(x, order=\"C\"), "
+            "or in C++ use extents of a signed index type"
+          : "make the array smaller, or in C++ use extents of a wider index type");
 }
 
 USM_DLPACK_COLD inline void refuse_extent_mismatch(std::size_t r, std::size_t expected,

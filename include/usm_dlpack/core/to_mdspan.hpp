@@ -32,8 +32,12 @@ void check_element_type(const DLTensor& tensor, subbyte storage) {
   if (!usm_dlpack::same_data_type(tensor.dtype, dtype)) {
     const std::string name = detail::name_of(dtype);
     std::string remedy = "convert the array to " + name;
-    if (detail::is_of_numpy(dtype) && detail::is_of_numpy(tensor.dtype)) {
-      remedy += ", in Python by dpnp.from_dlpack(x).astype(\"" + name + "\")";
+    if (detail::is_of_numpy_or_ml_dtypes(dtype) &&
+        detail::is_of_numpy_or_ml_dtypes(tensor.dtype)) {
+      remedy += ", in Python by usm_dlpack.from_dlpack(usm_dlpack.from_dlpack(x).numpy()";
+      remedy += ".astype(" +
+                (detail::is_of_numpy(dtype) ? "\"" + name + "\"" : "ml_dtypes." + name) +
+                "), device=x)";
     }
     refuse(errc::dtype_mismatch, "dtype",
            usm_dlpack::to_string(dtype) + " for the view's element type",
@@ -44,7 +48,10 @@ void check_element_type(const DLTensor& tensor, subbyte storage) {
     refuse(errc::dtype_mismatch, "flags",
            padded ? "padded elements for the view's element type"
                   : "packed elements for the view's element type",
-           padded ? "packed ones" : "padded ones", "use a view of an element type stored so");
+           padded ? "packed ones" : "padded ones",
+           std::string(padded ? "have the producer give each element a byte"
+                              : "have the producer pack the elements") +
+               ", or in C++ use a view of an element type stored so");
   }
 }
 
@@ -58,14 +65,8 @@ template <class View>
 void check_rank(const DLTensor& tensor) {
   constexpr std::size_t rank = View::rank();
   if (static_cast<std::size_t>(tensor.ndim) != rank) {
-    refuse(
-        errc::shape_mismatch, "ndim", digits(rank) + " for the view's rank",
-        digits(tensor.ndim),
-        std::string("reshape the array") +
-            (static_cast<std::size_t>(tensor.ndim) + 1 == rank  // an array is a list of such
-                 ? ", or if a list is expected, pass a list of arrays"
-                 : "") +
-            ", or in C++ use a view of its rank");
+    refuse(errc::shape_mismatch, "ndim", digits(rank) + " for the view's rank",
+           digits(tensor.ndim), "reshape the array, or in C++ use a view of its rank");
   }
 }
 

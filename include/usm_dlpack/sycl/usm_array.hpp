@@ -34,7 +34,7 @@ void check_product(const typename Mapping::extents_type& extents) {
     array.shape[r] = extent == 0 ? 1 : extent;
   }
   if (!holds_product<Mapping>(array, in_layout<Mapping>(array, is_left<Mapping>))) {
-    refuse_product<typename Mapping::extents_type::index_type>("make the array smaller");
+    refuse_product<typename Mapping::extents_type::index_type>();
   }
 }
 

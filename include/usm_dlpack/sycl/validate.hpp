@@ -216,8 +216,12 @@ struct import_protocol {
              digits(tensor.ndim), "reshape the array");
     }
     if (needs.unique && !result.structure_.unique) {
+      const bool whole_bytes = tensor.dtype.bits * tensor.dtype.lanes % 8 == 0;
       refuse(errc::overlapping, "strides", "elements that do not overlap",
-             "strides that do not prove it", "copy the array to a compact one first");
+             "strides that do not prove it",
+             whole_bytes ? "copy the array to a compact one, in Python by "
+                           "usm_dlpack.from_dlpack(x, order=\"C\")"
+                         : "have the producer make one whose elements do not overlap");
     }
   }
 
@@ -327,7 +331,8 @@ inline void check_managed(const DLManagedTensorVersioned& managed, const require
   detail::check_header(managed);
   if (needs.writable && (managed.flags & flag::read_only) != 0) {
     refuse(errc::read_only, "flags", "writable memory", "read-only memory",
-           "copy the array, or take it read-only, in C++ as a view of const elements");
+           "copy the array, in Python by usm_dlpack.from_dlpack(x, copy=True), or leave out "
+           "readonly=False, or in C++ use a view of const elements");
   }
 }
 

@@ -18,6 +18,11 @@ TEST(Dtype, PrintsNameWidthLanesAndRawNumbers) {
   EXPECT_EQ(to_string({kDLBfloat, 16, 1}), "bfloat16");
   EXPECT_TRUE(detail::is_of_numpy(data_type_v<bool>) &&
               detail::is_of_numpy({kDLFloat, 16, 1}));
+  EXPECT_TRUE(detail::is_of_numpy_or_ml_dtypes({kDLBfloat, 16, 1}) &&
+              detail::is_of_numpy_or_ml_dtypes({kDLFloat8_e5m2, 8, 1}));
+  EXPECT_FALSE(detail::is_of_numpy_or_ml_dtypes({kDLInt, 4, 1}) ||
+               detail::is_of_numpy_or_ml_dtypes({kDLBfloat, 16, 2}) ||
+               detail::is_of_numpy_or_ml_dtypes({kDLOpaqueHandle, 64, 1}));
   EXPECT_FALSE(detail::is_of_numpy({kDLBfloat, 16, 1}) ||
                detail::is_of_numpy({kDLInt, 4, 1}) || detail::is_of_numpy({kDLFloat, 32, 2}));
   EXPECT_EQ(to_string({type_code::float8_e4m3fn, 8, 1}), "float8_e4m3fn");

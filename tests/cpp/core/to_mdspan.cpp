@@ -221,10 +221,11 @@ TEST(ToMdspan, RefusesStridesThatALayoutDoesNotHave) {
   const strided_tensor padded({3, 3}, {4, 1});
   EXPECT_REFUSAL(to_mdspan<plain_view>(padded.tensor), errc::layout_mismatch, "strides[0]",
                  "3 elements for the view's layout", "4");
-  EXPECT_REFUSAL(to_mdspan<view<md::layout_left>>(padded.tensor), errc::layout_mismatch,
-                 "strides[0]", "1 elements for the view's layout", "4",
-                 "copy the array to Fortran order, in Python by "
-                 "dpnp.asfortranarray(dpnp.from_dlpack(x)), or in C++ use layout_stride");
+  EXPECT_REFUSAL(
+      to_mdspan<view<md::layout_left>>(padded.tensor), errc::layout_mismatch, "strides[0]",
+      "1 elements for the view's layout", "4",
+      "numpy.asfortranarray(usm_dlpack.from_dlpack(x).numpy()), device=x), or in C++ "
+      "use layout_stride");
   const strided_tensor reversed({3, 3}, {-3, 1});
   EXPECT_REFUSAL(to_mdspan<plain_view>(reversed.tensor), errc::layout_mismatch, "strides[0]",
                  "3 elements for the view's layout", "-3", "use usm_dlpack::layout_relaxed");

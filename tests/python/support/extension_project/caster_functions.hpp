@@ -32,6 +32,8 @@ template <class Element, int Rank>
 using relaxed_view = array_view<Element, Rank, layout_relaxed>;
 using row = array_view<float, 1>;
 using const_row = array_view<const float, 1>;
+using padded_columns = array_view<const float, 2, Kokkos::Experimental::layout_left_padded<4>>;
+using brain_floats = array_view<const sycl::ext::oneapi::bfloat16, 1>;
 using doubles = array_view<const double, 1>;
 using integers = array_view<const std::int32_t, 1>;
 using bytes = array_view<const std::uint8_t, 1>;
@@ -79,6 +81,8 @@ void add_lone_functions(Module& m) {
   m.def("rank_one", &describe<row>, "x"_a);
   m.def("rank_two_const", &describe<rows>, "x"_a);
   m.def("left", &describe<columns>, "x"_a);
+  m.def("padded", &describe<padded_columns>, "x"_a);
+  m.def("brain_floats", &describe<brain_floats>, "x"_a);
   m.def("relaxed", &describe<relaxed_view<const float, 2>>, "x"_a);
   m.def("strided", &describe<strided_view<float, 2>>, "x"_a);
   m.def("writes", &describe<relaxed_view<float, 2>>, "x"_a);
