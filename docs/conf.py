@@ -123,9 +123,9 @@ def link_included(app: Sphinx, path: Path, parent: str, content: list[str]) -> N
 def link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Make a link of each code and public name that the text of a page has in backticks."""
     places = {}
-    for page in (DOCS / "errors").glob("*.md"):
-        for code in re.findall(r"^## `(\w+)`$", page.read_text(encoding="utf-8"), re.MULTILINE):
-            places[code] = f"errors/{page.stem}", f"#{nodes.make_id(code)}"
+    for file in (DOCS / "errors").glob("*.md"):
+        for code in re.findall(r"^## `(\w+)`$", file.read_text(encoding="utf-8"), re.MULTILINE):
+            places[code] = f"errors/{file.stem}", f"#{nodes.make_id(code)}"
     for domain in ("py", "cpp"):
         for name, _, _, page, anchor, _ in app.env.domains[domain].get_objects():
             if PUBLIC_NAME.fullmatch(name):

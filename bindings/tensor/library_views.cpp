@@ -123,9 +123,12 @@ nb::object make_host_view(nb::handle_t<tensor> self) {
   python_reference owner(self.inc_ref().ptr());  // while other threads run
   const proved_tensor& own = ready_tensor(self).get();
   if (own.proof.usm_type() == sycl::usm::alloc::device) {
+    const bool of_numpy = find_numpy_dtype(ready_tensor(self).element()).is_valid();
     detail::refuse(errc::usm_type_not_accepted, "data", "host USM or shared USM", "device USM",
-                   "copy the values with numpy(), or to shared USM with from_dlpack(x, "
-                   "usm_type=\"shared\")");
+                   of_numpy ? "copy the values with numpy(), or to shared USM with "
+                              "from_dlpack(x, usm_type=\"shared\")"
+                            : "copy the values to shared USM with from_dlpack(x, "
+                              "usm_type=\"shared\")");
   }
   wait_for(*nb::inst_ptr<tensor>(self));
   return nb::cast(host_view{{std::move(owner)}});

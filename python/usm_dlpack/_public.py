@@ -66,7 +66,8 @@ def to_dlpack_tensor(
     Raises
     ------
     UsmBindingError
-        If the memory is not USM of the default context of its platform.
+        If the memory is not USM of the default context of its platform, or `queue` is of another
+        context or device.
     ConversionError
         If another rule is broken; its ``code`` says which.
     TypeError, ValueError

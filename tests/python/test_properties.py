@@ -231,8 +231,11 @@ def test_a_view_comes_back_as_the_same_bits_in_the_same_place(
             if view.is_c:
                 in_order = from_dlpack(x, order="C", copy=False)
                 assert (in_order.data, in_order.strides) == (back.data, view.compact)
-            else:
+            elif width % 8 == 0:
                 with refused("copy_needed", "strides", expected="C order", remedy="copy=None"):
+                    from_dlpack(x, order="C", copy=False)
+            else:  # no copy can be made
+                with refused("dtype_unsupported", "dtype", found="packed"):
                     from_dlpack(x, order="C", copy=False)
     if kind != "device" or width % 8 == 0 or view.is_c or view.is_kept(width):
         assert np.array_equal(host_copy(came_back[0], width), expected)

@@ -67,11 +67,12 @@ class Memory:
     def packed(self, strides: Any = None) -> DLPackTensor:
         return self.tensor((4, 4), strides=strides, dtype="int4")
 
-    def foreign(self, spoil: Callable[[Any, Any], Any] | None = None) -> ForeignArray:
-        """Return an array of another library; `spoil` gets the managed tensor and the tensor."""
+    def foreign(self, **fields: Any) -> ForeignArray:
+        """Return an array of another library, some fields of whose tensor are other ones."""
         made = ForeignTensor(address_of(self.usm))
-        if spoil:
-            spoil(made.managed, made.tensor)
+        for name, value in fields.items():
+            place = made.managed if name in ("major", "flags") else made.tensor
+            setattr(place, name, made.array(value) if isinstance(value, tuple) else value)
         return ForeignArray(made)
 
     def read_only(self, shape: tuple[int, ...] = (3, 4)) -> DLPackTensor:
@@ -188,7 +189,7 @@ def lent(tensor: DLPackTensor) -> Any:
 
 def on_a_queue_of(m: Memory, queue: Any) -> ForeignArray:
     array = m.foreign()
-    array.sycl_queue = queue  # type: ignore[attr-defined]
+    array.sycl_queue = queue
     return array
 
 
@@ -216,24 +217,11 @@ BOUNDS = "correct shape, strides (in elements) or byte_offset"
 ORDER_C = 'make the array contiguous, in Python by usm_dlpack.from_dlpack(x, order="C")'
 OF_THE_ROOT = "queue of the root device alone, as sycl::queue(device) or dpctl.SyclQueue(device)"
 OTHER_SHAPE = "pass values of the tensor's shape and dtype"
-AT_ALLOWED = "allow the copy with copy=None"
-
-
-def major(m: Memory) -> ForeignArray:
-    return m.foreign(lambda managed, _: setattr(managed, "major", 2))
+ALLOW_IT = "allow the copy with copy=None"
 
 
 def spoiled(**fields: Any) -> Callable[[Memory], ForeignArray]:
-    """Return a function that makes an array of another library with wrong fields of its tensor."""
-
-    def make(m: Memory) -> ForeignArray:
-        array = m.foreign()
-        for name, value in fields.items():
-            given = array.foreign.array(value) if isinstance(value, tuple) else value
-            setattr(array.foreign.tensor, name, given)
-        return array
-
-    return make
+    return lambda m: m.foreign(**fields)
 
 
 def imported(make: Callable[[Memory], Any], **keywords: Any) -> Callable[[Memory], DLPackTensor]:
@@ -246,12 +234,12 @@ BIG = 2**50
 
 TABLE = [
     # --- The tensor
-    Row("version_unsupported", "version.major", PRODUCER, imported(major), RIGHT),
+    Row("version_unsupported", "version.major", PRODUCER, imported(spoiled(major=2)), RIGHT),
     Row(
         "version_unsupported",
         "flags",
         PRODUCER,
-        imported(lambda m: m.foreign(lambda managed, _: setattr(managed, "flags", 8))),
+        imported(spoiled(flags=8)),
         RIGHT,
     ),
     Row(
@@ -716,6 +704,16 @@ TABLE = [
     Row(
         "usm_type_not_accepted",
         "data",
+        'copy the values to shared USM with from_dlpack(x, usm_type="shared")',
+        lambda m: m.packed().host_view(),
+        lambda m: np.asarray(
+            to_dlpack_tensor(from_dlpack(m.packed(), usm_type="shared"), dtype="uint8").host_view()
+        ),
+        BYTES[:8],
+    ),
+    Row(
+        "usm_type_not_accepted",
+        "data",
         'copy the array to host USM, in Python by usm_dlpack.from_dlpack(x, usm_type="host")',
         lambda m: validate(m.tensor(), usm_types=("host", "shared")),
         lambda m: taken(
@@ -831,7 +829,7 @@ TABLE = [
         Row(
             "copy_needed",
             field,
-            AT_ALLOWED,
+            ALLOW_IT,
             imported(make, copy=False, **keywords),
             imported(make, copy=None, **keywords),
             values,
@@ -842,7 +840,7 @@ TABLE = [
             ("strides", lambda m: m.columns(), {"order": "C"}, FLAT.reshape(4, 3).T),
             (
                 "copy",
-                lambda m: m.foreign(lambda managed, _: setattr(managed, "flags", IS_COPIED)),
+                spoiled(flags=IS_COPIED),
                 {},
                 ROWS,
             ),
