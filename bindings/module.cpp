@@ -48,7 +48,6 @@ NB_MODULE(_core, core) {
       std::to_string(DLPACK_MAJOR_VERSION) + "." + std::to_string(DLPACK_MINOR_VERSION);
   nb::register_exception_translator(&translate);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&interpreter_gate::close));
-  module.def("check_process", &check_process);
   register_errors(module);
   register_library_views(module);
   register_tensor(module);

@@ -73,36 +73,16 @@ array_view read_tensor(nb::handle object) {
       "correct the object that offers it");
 }
 
-/// The names of the fields, interned; never destroyed.
-struct field_names {
-  nb::handle data = PyUnicode_InternFromString("data");
-  nb::handle shape = PyUnicode_InternFromString("shape");
-  nb::handle strides = PyUnicode_InternFromString("strides");
-  nb::handle typestr = PyUnicode_InternFromString("typestr");
-  nb::handle offset = PyUnicode_InternFromString("offset");
-  nb::handle version = PyUnicode_InternFromString("version");
-  nb::handle syclobj = PyUnicode_InternFromString("syclobj");
-};
-
-const field_names& fields_named() {
-  static const field_names interned;
-  return interned;
-}
-
 /// A field of an array interface, or an invalid object. The field is kept alive, because a
 /// value that is read may remove others.
-nb::object find_field(const nb::dict& fields, nb::handle name) {
-  PyObject* field = PyDict_GetItemWithError(fields.ptr(), name.ptr());
-  if (field == nullptr && PyErr_Occurred() != nullptr) {
-    throw nb::python_error();
-  }
-  return nb::borrow(field);
+nb::object find_field(const nb::dict& fields, const char* name) {
+  return fields.get(name, nb::handle());
 }
 
-nb::object read_field(const nb::dict& fields, nb::handle name) {
+nb::object read_field(const nb::dict& fields, const char* name) {
   nb::object field = find_field(fields, name);
   if (!field.is_valid()) {
-    refuse_interface("no " + text_of(name));
+    refuse_interface("no '" + std::string(name) + "'");
   }
   return field;
 }
@@ -132,11 +112,11 @@ std::vector<std::int64_t> read_sequence(const char* field, nb::handle values,
 
 array_view read_fields(const nb::dict& fields) {
   array_view view;
-  if (const nb::object version = read_field(fields, fields_named().version);
+  if (const nb::object version = read_field(fields, "version");
       find_integer(version, PyExc_Exception) != 1) {
     refuse_interface("the version " + text_of(version));
   }
-  const nb::object data = read_field(fields, fields_named().data);
+  const nb::object data = read_field(fields, "data");
   const bool is_pair = PyTuple_Check(data.ptr()) != 0 && PyTuple_Size(data.ptr()) == 2;
   const auto address = is_pair ? find_address(PyTuple_GetItem(data.ptr(), 0)) : std::nullopt;
   if (!address) {
@@ -149,8 +129,8 @@ array_view read_fields(const nb::dict& fields) {
     refuse_interface("the data " + text_of(data));
   }
   view.readonly = readonly == 1;
-  view.shape = read_sequence("shape", read_field(fields, fields_named().shape), 0);
-  const nb::object strides = find_field(fields, fields_named().strides);
+  view.shape = read_sequence("shape", read_field(fields, "shape"), 0);
+  const nb::object strides = find_field(fields, "strides");
   if (strides.is_valid() && !strides.is_none()) {
     view.strides = read_sequence("strides", strides, std::numeric_limits<std::int64_t>::min());
     if (view.strides->size() != view.shape.size()) {
@@ -158,13 +138,13 @@ array_view read_fields(const nb::dict& fields) {
                        std::to_string(view.shape.size()) + " dimensions");
     }
   }
-  const nb::object typestr = read_field(fields, fields_named().typestr);
+  const nb::object typestr = read_field(fields, "typestr");
   const std::optional<element_type> element = find_typestr_element(typestr);
   if (!element) {
     refuse_interface("the typestr " + text_of(typestr));
   }
   view.element = *element;
-  const nb::object offset = find_field(fields, fields_named().offset);
+  const nb::object offset = find_field(fields, "offset");
   const std::optional<std::int64_t> elements =
       offset.is_valid() ? find_integer(offset) : std::optional<std::int64_t>(0);
   std::int64_t bytes = 0;
@@ -172,7 +152,7 @@ array_view read_fields(const nb::dict& fields) {
       __builtin_add_overflow(view.data, bytes, &view.first)) {
     refuse_interface("the offset " + text_of(offset));
   }
-  view.syclobj = read_field(fields, fields_named().syclobj);
+  view.syclobj = read_field(fields, "syclobj");
   view.bytes = bytes_of(check_structure(describe(view), view.element.storage));
   return view;
 }

@@ -145,8 +145,8 @@ std::string text_of_dtype(nb::handle numpy_dtype) {
 
 imported numpy_array_class{"numpy", "ndarray"};
 
-/// An array as NumPy itself exports it, of whose dtype no class can lie; an invalid object if
-/// NumPy does not export it: a class may export others than it has.
+/// An array as `numpy.asarray` exports it; an invalid object if a class has a `__dlpack__` of
+/// its own.
 nb::object find_exported_by_numpy(nb::handle x) {
   static imported asarray{"numpy", "asarray"};
   const bool is_numpys =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack's dtypes from and to names, NumPy's dtypes, and type strings of array interfaces.
+// DLPack's dtypes from and to names, NumPy's dtypes, and type strings of array interfaces. A
+// new kind of NumPy goes in `numpy_kinds`, a new code of DLPack in core/dtype.hpp.
 #pragma once
 
 #include "arguments/arguments.hpp"

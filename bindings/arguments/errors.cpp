@@ -21,23 +21,17 @@ namespace {
 std::atomic<PyObject*> conversion_class{nullptr};
 std::atomic<PyObject*> binding_class{nullptr};
 
-/// The CPU driver that the package registered, or empty. Never destroyed.
-auto& registered_driver = *new std::string;
-
-void set_exceptions(nb::object conversion, nb::object binding, const std::string& driver) {
+void set_exceptions(nb::object conversion, nb::object binding) {
   conversion_class = conversion.release().ptr();
   binding_class = binding.release().ptr();
-  registered_driver = driver;
 }
 
 /// The remedy if there is no device, because the package was imported after the first device
-/// query. This is assumed if the package has registered its driver and no selector excludes
-/// it. Otherwise null.
+/// query. This is assumed if a driver is registered and no selector excludes it. Otherwise
+/// null.
 /// @pre the code is `no_device`, so the device table was made
 const char* remedy_of_late_import() {
-  const char* drivers = std::getenv("OCL_ICD_FILENAMES");
-  const bool is_late = drivers != nullptr && !registered_driver.empty() &&
-                       registered_driver == drivers &&
+  const bool is_late = std::getenv("OCL_ICD_FILENAMES") != nullptr &&
                        std::getenv("ONEAPI_DEVICE_SELECTOR") == nullptr &&
                        detail::device_table::get().devices.empty();
   return is_late ? "import usm_dlpack before the first device query of the process, which "
@@ -66,7 +60,7 @@ void register_errors(guarded_module& module) {
     return rows;
   });
   module.def("_set_exceptions", &set_exceptions, nb::arg("conversion_error"),
-             nb::arg("binding_error"), nb::arg("driver"));
+             nb::arg("binding_error"));
   module.def("text_of", &text_of, nb::arg("value").none());
 }
 

@@ -87,22 +87,13 @@ borrowed<sycl::queue> find_queue(nb::handle object) {
   return queue ? queue : find_attribute_queue(object);
 }
 
-/// The device that a filter string names; an invalid object if there is none.
-nb::object find_filtered(nb::handle text) {
-  static imported device_class{"dpctl", "SyclDevice"};
-  // dpctl reads only up to the first zero character.
-  const nb::object plain = checked(PyObject_Str(text.ptr()));
-  if (PyUnicode_FindChar(plain.ptr(), 0, 0, PY_SSIZE_T_MAX, 1) >= 0) {
-    return {};
-  }
-  return checked_unless(PyExc_Exception, PyObject_CallFunctionObjArgs(device_class.get().ptr(),
-                                                                      plain.ptr(), nullptr));
-}
-
 /// The id of the device that a filter string names.
 /// @throws nb::value_error if there is none
 std::int32_t read_filter(const char* field, nb::handle text, const char* remedy) {
-  const nb::object device = find_filtered(text);
+  static imported device_class{"dpctl", "SyclDevice"};
+  const nb::object device = checked_unless(
+      PyExc_Exception,
+      PyObject_CallFunctionObjArgs(device_class.get().ptr(), text.ptr(), nullptr));
   if (!device.is_valid()) {
     if (detail::device_table::get().devices.empty()) {
       static_cast<void>(root_device(0));  // refuses: there is no device
@@ -255,7 +246,7 @@ std::optional<DLDevice> reported_device(nb::handle array) {
   return DLDevice{static_cast<DLDeviceType>(pair[0]), static_cast<std::int32_t>(pair[1])};
 }
 
-memory_place read_syclobj(nb::handle syclobj) {
+memory_owner read_syclobj(nb::handle syclobj) {
   if (const auto queue = find_borrowed<sycl::queue>(syclobj)) {
     return {queue.object->get_context(), *queue.object};
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one reader of places: of what Python code passes to say where, and which queue. Also
+// The one reader of places: of what Python code passes to say where, and which queue. A new
+// kind of place goes in `read_place`, and in `Place` of python/usm_dlpack/_arrays.py. Also
 // the readers of what arrays say of their own place, and makers of dpctl's objects.
 #pragma once
 
@@ -64,7 +65,7 @@ std::optional<sycl::queue> queue_attribute(nb::handle producer);
 std::optional<DLDevice> reported_device(nb::handle array);
 
 /// The context of memory, and the queue that works on it, if known.
-struct memory_place {
+struct memory_owner {
   sycl::context context;
   std::optional<sycl::queue> queue;
 };
@@ -73,6 +74,6 @@ struct memory_place {
 /// the default context of its device.
 /// @throws nb::type_error for anything else, nb::value_error for a filter string without a
 ///         device
-memory_place read_syclobj(nb::handle syclobj);
+memory_owner read_syclobj(nb::handle syclobj);
 
 }  // namespace usm_dlpack::python

@@ -81,7 +81,8 @@ void mark_capsule(nb::handle object, const capsule_content& content,
       content.managed());
 }
 
-detail::tensor_owner take_capsule(nb::handle object, const capsule_content& content) noexcept {
+detail::tensor_owner consume_capsule(nb::handle object,
+                                     const capsule_content& content) noexcept {
   mark_capsule(object, content, capsule_state::consumed);
   return std::visit(
       [](auto* managed) -> detail::tensor_owner {

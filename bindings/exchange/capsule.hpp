@@ -48,7 +48,8 @@ void mark_capsule(nb::handle object, const capsule_content& content,
                   capsule_state state) noexcept;
 
 /// Consumes a capsule that `read_capsule` accepted.
-detail::tensor_owner take_capsule(nb::handle object, const capsule_content& content) noexcept;
+detail::tensor_owner consume_capsule(nb::handle object,
+                                     const capsule_content& content) noexcept;
 
 /// Makes a fresh capsule, which runs the deleter if nobody consumes it.
 nb::object make_capsule(managed_tensor managed);

@@ -16,7 +16,7 @@ namespace {
 /// Gives a tensor to a consumer, whose stream is the package's queue: orders that behind the
 /// work on the tensor, without waiting. It is in order: a consumer with two commands that
 /// depend on each other would get wrong values from a queue that is not.
-void lend(const tensor& source) {
+void order_package_queue(const tensor& source) {
   for (const sycl::queue& queue : source.queues()->queues()) {
     if (queue.get_context() != source.proof().context()) {
       detail::refuse(
@@ -27,7 +27,7 @@ void lend(const tensor& source) {
     }
   }
   hand_over(source, package_queue(source.proof().device_id()));
-  source.lend();
+  source.add_package_queue();
 }
 
 constexpr const char* null_result =
@@ -72,7 +72,7 @@ int managed_tensor_from_py_object(void* object, DLManagedTensorVersioned** out) 
     const tensor& source = tensor_in(object);
     check_result(out);
     check_process();
-    lend(source);
+    order_package_queue(source);
     *out = export_managed(nb::handle(static_cast<PyObject*>(object))).release();
   });
 }
@@ -83,7 +83,7 @@ int dltensor_from_py_object(void* object, DLTensor* out) noexcept {
     check_result(out);
     check_process();
     detail::check_legacy_flags(source.get().flags);
-    lend(source);
+    order_package_queue(source);
     *out = source.get().described;
   });
 }

@@ -25,7 +25,8 @@ using detail::import_status;
 using detail::imported_array;
 using detail::package_interface;
 
-/// Whether an object, or its type, has an attribute of an array. A class has its instances'.
+/// Whether an object has an attribute of an array. A class does not count: such attributes are
+/// its instances'.
 bool has(nb::handle object, const char* name) {
   const nb::object attribute = find_attribute(object, name, PyExc_Exception);
   return attribute.is_valid() && !attribute.is_none() && PyType_Check(object.ptr()) == 0;
@@ -59,7 +60,8 @@ std::shared_ptr<queue_list> list_of(nb::handle owner) {
 }
 
 /// What an extension gets of an array.
-imported_array lend(nb::object owner, const proved_tensor& array, const sycl::queue& queue) {
+imported_array to_imported_array(nb::object owner, const proved_tensor& array,
+                                 const sycl::queue& queue) {
   const usm_allocation& proof = array.proof;
   return {owner.release().ptr(),
           &array.described,
@@ -74,14 +76,14 @@ imported_array lend(nb::object owner, const proved_tensor& array, const sycl::qu
           static_cast<std::int32_t>(proof.bounds_proved())};
 }
 
-imported_array lend_argument(proved_tensor proved) {
+imported_array to_imported_argument(proved_tensor proved) {
   auto read = std::make_unique<argument>(argument{std::move(proved), nullptr});
   const proved_tensor& array = read->tensor;
   read->queue = array.queue ? &*array.queue : &package_queue(array.proof.device_id());
   const sycl::queue& queue = *read->queue;
   nb::object owner = checked(PyCapsule_New(read.get(), argument_name, &destroy_argument));
   read.release();
-  return lend(std::move(owner), array, queue);
+  return to_imported_array(std::move(owner), array, queue);
 }
 
 // --- Imports
@@ -99,22 +101,22 @@ import_status import_offered(nb::handle array, offered_capsule offered, imported
     detail::check_context(proved.proof, *proved.queue);
   }
   static_cast<void>(read_capsule(offered.capsule));  // `sycl_queue` may have run code
-  proved.owner = take_capsule(offered.capsule, content);
-  out = lend_argument(std::move(proved));
+  proved.owner = consume_capsule(offered.capsule, content);
+  out = to_imported_argument(std::move(proved));
   return import_status::in_usm;
 }
 
 /// Imports our own tensor, which was proved when it was made.
 import_status import_tensor(nb::handle object, imported_array& out) {
   const tensor& own = *nb::inst_ptr<tensor>(object);
-  out = lend(nb::borrow(object), own.get(), own.queue());
+  out = to_imported_array(nb::borrow(object), own.get(), own.queue());
   return import_status::in_usm;
 }
 
 import_status import_by_dlpack(nb::handle object, imported_array& out) {
   import_request request;
   request.for_extension = true;
-  offered_capsule offered = ask_producer(object, request);
+  offered_capsule offered = export_array(object, request);
   return offered.capsule.is_valid() ? import_offered(object, std::move(offered), out)
                                     : import_status::on_host;
 }
@@ -122,7 +124,7 @@ import_status import_by_dlpack(nb::handle object, imported_array& out) {
 /// Imports an object that has only the SYCL array interface.
 import_status import_memory(nb::handle object, imported_array& out) {
   const nb::none none;
-  out = lend_argument(prove_memory(object, none, none, none, nb::int_(0), none));
+  out = to_imported_argument(prove_memory(object, none, none, none, nb::int_(0), none));
   return import_status::in_usm;
 }
 
@@ -240,7 +242,7 @@ std::int32_t check_usable() noexcept {
 }  // namespace
 
 void register_package_interface(guarded_module& module) {
-  static constexpr package_interface table{package_interface::known_version,
+  static constexpr package_interface table{package_interface::interface_version,
                                            sizeof(imported_array),
                                            &import_array,
                                            &wait_for_array,

@@ -64,7 +64,7 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
     mark_capsule(capsule, content, capsule_state::fresh);
     throw;
   }
-  take_capsule(capsule, content);  // and drop the tensor
+  consume_capsule(capsule, content);  // and drop the tensor
   return copy;
 }
 
@@ -161,7 +161,7 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
     proved.queue = wanted.request.queue;
   }
   own_memory(proved, content.described().device,
-             [&] { return take_capsule(offered.capsule, content); });
+             [&] { return consume_capsule(offered.capsule, content); });
   new (nb::inst_ptr<tensor>(imported_tensor))
       tensor(std::move(proved), nullptr, offered.queue);
   nb::inst_mark_ready(imported_tensor);

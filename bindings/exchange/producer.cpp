@@ -9,8 +9,6 @@
 #include "tensor/dlpack_method.hpp"
 #include "tensor/tensor.hpp"
 
-#include <algorithm>
-
 namespace usm_dlpack::python {
 namespace {
 
@@ -90,8 +88,8 @@ bool refuses_stream() noexcept {
 /// the version alone, and with neither. After a TypeError the next form is tried; after an
 /// error that refuses the stream, the same form without it; after another error none.
 /// @param stream an invalid object if there is none
-exported_capsule ask_by_dlpack(nb::handle method, nb::handle stream,
-                               std::optional<bool> copy) {
+exported_capsule call_dlpack_forms(nb::handle method, nb::handle stream,
+                                   std::optional<bool> copy) {
   const nb::handle no_copy = copy == false ? Py_False : nullptr;  // copies are made here
   bool version = true;
   for (;;) {
@@ -174,14 +172,15 @@ offered_capsule ordered_for(const import_request& request, nb::object capsule, C
 
 /// Exports a CUDA array. Its producer orders our stream behind its work; one that takes no
 /// stream orders the legacy default stream. Memory of the host gets no stream.
-offered_capsule ask_cuda(nb::handle method, const import_request& request, DLDevice device) {
+offered_capsule export_cuda_array(nb::handle method, const import_request& request,
+                                  DLDevice device) {
   const std::int32_t id = detail::id_named_by(device);
   const CUstream ours = stream_for_producers(id);
   nb::object stream;
   if (device.device_type != kDLCUDAHost) {
     stream = checked(PyLong_FromVoidPtr(ours));
   }
-  exported_capsule exported = ask_by_dlpack(method, stream, request.copy);
+  exported_capsule exported = call_dlpack_forms(method, stream, request.copy);
   return ordered_for(request, std::move(exported.capsule),
                      exported.took_stream ? ours : legacy_stream, id);
 }
@@ -291,17 +290,18 @@ nb::object stream_of_dpctl(std::int32_t device_id) {
 
 /// Exports an array by `__dlpack__`. An array without a queue is refused before that, if it
 /// reports memory that is not taken.
-offered_capsule ask_method(nb::handle x, nb::handle method, const import_request& request) {
+offered_capsule export_by_method(nb::handle x, nb::handle method,
+                                 const import_request& request) {
   std::optional<sycl::queue> own = request.for_extension ? std::nullopt : queue_attribute(x);
   if (own) {
     return ordered_for(request,
-                       {ask_by_dlpack(method, {}, request.copy).capsule, std::move(own)});
+                       {call_dlpack_forms(method, {}, request.copy).capsule, std::move(own)});
   }
   const bool has_queue = request.for_extension && type_has(x, names().sycl_queue);
   const std::optional<DLDevice> device =
       has_queue && !detail::has_cuda_devices() ? std::nullopt : reported_device(x);
   if (device && detail::is_cuda(device->device_type)) {
-    return ask_cuda(method, request, *device);
+    return export_cuda_array(method, request, *device);
   }
   const bool on_host = device && device->device_type == kDLCPU;
   if (on_host && request.for_extension) {
@@ -315,23 +315,17 @@ offered_capsule ask_method(nb::handle x, nb::handle method, const import_request
   }
   if (!request.queue && !has_queue && device && device->device_type == kDLOneAPI) {
     // The producer orders dpctl's queue behind the one that it works on.
-    return {ask_by_dlpack(method, stream_of_dpctl(device->device_id), request.copy).capsule,
-            {}};
+    return {
+        call_dlpack_forms(method, stream_of_dpctl(device->device_id), request.copy).capsule,
+        {}};
   }
   exported_capsule exported =
-      ask_by_dlpack(method, on_host ? nb::object() : request.stream, request.copy);
+      call_dlpack_forms(method, on_host ? nb::object() : request.stream, request.copy);
   if (request.queue && names_no_queue(exported.capsule)) {
     ordered_for(request, {});
   }
   // A producer that took a stream is trusted to have ordered its other work before that queue.
   return {std::move(exported.capsule), exported.took_stream ? request.queue : std::nullopt};
-}
-
-/// Whether DLPack's ids mean a context.
-bool is_default_context(const sycl::context& context) {
-  const auto& platforms = detail::device_table::get().platforms;
-  return std::any_of(platforms.begin(), platforms.end(),
-                     [&](const auto& entry) { return *entry.context == context; });
 }
 
 }  // namespace
@@ -341,14 +335,14 @@ std::optional<DLDevice> exchanged_device(nb::handle array) {
   return api == nullptr ? std::nullopt : std::optional(device_of(*exchange(array, *api)));
 }
 
-offered_capsule ask_producer(nb::handle x, const import_request& request) {
+offered_capsule export_array(nb::handle x, const import_request& request) {
   if (has_tensor_type(x)) {
     return offer_own(x);
   }
   const nb::object method = dlpack_method(x, request.host);
   check_resolved(x);
   std::optional<offered_capsule> offered = try_exchange_api(x, request);
-  return offered ? *std::move(offered) : ask_method(x, method, request);
+  return offered ? *std::move(offered) : export_by_method(x, method, request);
 }
 
 offered_capsule offer_capsule(nb::handle capsule, const import_request& request) {
@@ -373,12 +367,13 @@ offered_capsule offer_capsule(nb::handle capsule, const import_request& request)
 bool has_other_context(nb::handle x) {
   try {
     if (const auto queue = queue_attribute(x)) {
-      return !is_default_context(queue->get_context());
+      return detail::device_table::get().find(queue->get_context()) == nullptr;
     }
     const nb::object interface =
         find_attribute(x, "__sycl_usm_array_interface__", PyExc_Exception);
     return interface.is_valid() && PyDict_Check(interface.ptr()) != 0 &&
-           !is_default_context(read_syclobj(interface["syclobj"]).context);
+           detail::device_table::get().find(read_syclobj(interface["syclobj"]).context) ==
+               nullptr;
   } catch (const nb::builtin_exception&) {
     return false;
   } catch (const conversion_error&) {
@@ -395,7 +390,7 @@ namespace {
 
 /// Makes a producer copy its array to host memory, after all work on its `sycl_queue`.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
-offered_capsule ask_for_host(nb::handle x) {
+offered_capsule export_to_host(nb::handle x) {
   // The producer waits only for its own work, and not for what others submitted to its queue.
   if (const std::optional<sycl::queue> queue = queue_attribute(x)) {
     wait_for(*queue);
@@ -427,7 +422,7 @@ bool is_out_of_reach(nb::handle x) {
 void read_producer(nb::handle x, const import_request& request, bool through_host,
                    const capsule_reader& read) {
   try {
-    read(ask_producer(x, request));
+    read(export_array(x, request));
     return;
   } catch (...) {
     if (!through_host || !is_out_of_reach(x)) {
@@ -437,7 +432,7 @@ void read_producer(nb::handle x, const import_request& request, bool through_hos
   }
   nb::python_error refusal;
   try {
-    read(ask_for_host(x));
+    read(export_to_host(x));
   } catch (const nb::python_error& second) {
     throw second.matches(PyExc_Exception) ? refusal : second;
   } catch (const nb::builtin_exception&) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exports arrays of other libraries, by the C exchange API of their type or by `__dlpack__`.
+// Exports arrays of other libraries, by the C exchange API of their type or by `__dlpack__`. A
+// new form of `__dlpack__` goes in `call_dlpack_forms`, a quirk of a library in
+// `try_exchange_api`.
 #pragma once
 
 #include "arguments/errors.hpp"
@@ -16,8 +18,8 @@ namespace usm_dlpack::python {
 struct import_request {
   std::optional<bool> copy;  ///< only False is passed on
   bool host = false;         ///< whether arrays in host memory are accepted
-  /// Whether `sycl_queue` is not read before the export, nor `__dlpack_device__` if the type
-  /// has a `sycl_queue` and SYCL lists no CUDA device. Extensions read the queue after it.
+  /// For casters, which must be quick: `sycl_queue` is read after the export, and
+  /// `__dlpack_device__` only where the memory may be CUDA's.
   bool for_extension = false;
   std::optional<sycl::queue> queue;  ///< the consumer's
   nb::object stream;                 ///< the same queue, as in `place`
@@ -44,7 +46,7 @@ bool has_other_context(nb::handle x);
 /// The producer of a CUDA array gets a CUDA stream of this package, and a queue is ordered
 /// behind that: the request's, or else the package's.
 /// @throws nb::type_error for an object without __dlpack__, and whatever the producer raises
-offered_capsule ask_producer(nb::handle x, const import_request& request);
+offered_capsule export_array(nb::handle x, const import_request& request);
 
 /// Offers a capsule itself. If it is of a DLPackTensor, the request's queue is ordered behind
 /// the consumer's queue that its export was given, or else behind the tensor's. A queue is
@@ -59,7 +61,7 @@ using capsule_reader = std::function<void(const offered_capsule& offered)>;
 /// @param through_host whether to call it again with a copy that the producer makes in host
 ///        memory, if the first call or the producer refuses USM that only the producer can
 ///        read
-/// @throws as `ask_producer` and the function; if both calls fail, the first error
+/// @throws as `export_array` and the function; if both calls fail, the first error
 void read_producer(nb::handle x, const import_request& request, bool through_host,
                    const capsule_reader& read);
 

@@ -49,7 +49,7 @@ void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) 
   }
 }
 
-memory_place place_of(nb::handle obj, const array_view& view) {
+memory_owner place_of(nb::handle obj, const array_view& view) {
   if (has_tensor_type(obj)) {
     const tensor& own = *nb::inst_ptr<tensor>(obj);
     return {own.proof().context(), own.queue()};
@@ -77,7 +77,7 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   DLTensor described = describe(view);
   check_process();
   const tensor_structure structure = check_structure(described, view.element.storage);
-  memory_place place = place_of(obj, view);
+  memory_owner place = place_of(obj, view);
   const bool empty = structure.empty;
   // The object's own address is looked up, because shape and offset may lead out of the
   // object.

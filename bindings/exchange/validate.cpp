@@ -92,7 +92,7 @@ allocation_object validate_array(nb::handle x, nb::handle usm_types, nb::handle 
   }
   const bool is_capsule = PyCapsule_CheckExact(x.ptr()) != 0;
   const offered_capsule offered =
-      is_capsule ? offered_capsule{nb::borrow(x), {}} : ask_producer(x, {});
+      is_capsule ? offered_capsule{nb::borrow(x), {}} : export_array(x, {});
   const nb::ft_object_guard alone(offered.capsule);
   const allocation_object allocation =
       validate_content(read_capsule(offered.capsule), wanted, padded);

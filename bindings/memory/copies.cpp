@@ -200,7 +200,7 @@ std::int64_t compact_size(const proved_tensor& tensor) {
   return detail::compact_size(described.shape, described.strides, tensor.ndim(), false);
 }
 
-std::int64_t place_of_first(const proved_tensor& tensor) {
+std::int64_t offset_of_first(const proved_tensor& tensor) {
   return static_cast<std::int64_t>(tensor.structure().first - tensor.structure().lowest);
 }
 
@@ -241,7 +241,7 @@ void compact(const proved_tensor& source, unsigned char* to) {
     return;
   }
   const strided_bytes elements = elements_of(source, &source, nullptr);
-  const unsigned char* first = bytes_of(source) + place_of_first(source);
+  const unsigned char* first = bytes_of(source) + offset_of_first(source);
   if (host_reads(source)) {
     rearrange(elements, first, to);
   } else {
@@ -261,7 +261,7 @@ void write_whole(const unsigned char* values, const proved_tensor& to) {
   const std::uint64_t nbytes = to.structure().nbytes;
   const copy_memory staged = allocate_host(nbytes);
   auto* bytes = static_cast<unsigned char*>(staged.get());
-  rearrange(elements_of(to, nullptr, &to), values, bytes + place_of_first(to));
+  rearrange(elements_of(to, nullptr, &to), values, bytes + offset_of_first(to));
   copy_bytes(to.proof.device_id(), bytes, reinterpret_cast<void*>(to.structure().lowest),
              nbytes);
 }
@@ -377,7 +377,7 @@ void copy_free::operator()(void* address) noexcept {
   }
 }
 
-void queue_wait::operator()(detail::tensor_owner* owner) noexcept {
+void drop_after_work::operator()(detail::tensor_owner* owner) noexcept {
   if (process_is_forked()) {
     return;
   }
@@ -399,7 +399,7 @@ copy_memory find_usm(const char* field, std::uint64_t nbytes, std::int32_t devic
   const sycl::device device = root_device(device_id);
   free_finished();
   copy_memory memory(nullptr, {context, std::make_shared<queue_list>(), nullptr});
-  memory.reset(detail::ask_runtime(
+  memory.reset(detail::with_runtime_errors(
       field, [&] { return sycl::malloc(nbytes == 0 ? 1 : nbytes, device, context, kind); }));
   return memory;
 }
@@ -423,7 +423,8 @@ void write_compact(const proved_tensor& source, void* to) {
     return;
   }
   const without_gil unlocked;
-  detail::ask_runtime("data", [&] { compact(source, static_cast<unsigned char*>(to)); });
+  detail::with_runtime_errors("data",
+                              [&] { compact(source, static_cast<unsigned char*>(to)); });
 }
 
 void write_to_usm(const proved_tensor& from, const proved_tensor& to) {
@@ -433,13 +434,13 @@ void write_to_usm(const proved_tensor& from, const proved_tensor& to) {
   const bool is_block = have_one_layout(from, to) &&
                         !share_bytes(from.structure(), to.structure()) &&
                         one_copy_reaches(from, to.proof.device_id());
-  // Packed elements that fill their bytes: other views have elements in the last one, too.
+  // A packed destination must end on a byte boundary: other elements may share its last byte.
   const bool fills = compact_size(to) * bits_of_element(to) % 8 == 0;
   if (!has_whole_bytes(to) && !(is_c_contiguous(from) && is_c_contiguous(to) && fills)) {
     refuse_packed(to);
   }
   const without_gil unlocked;
-  detail::ask_runtime("data", [&] {
+  detail::with_runtime_errors("data", [&] {
     if (is_block) {
       copy_bytes(to.proof.device_id(), bytes_of(from),
                  reinterpret_cast<void*>(to.structure().lowest), to.structure().nbytes);
@@ -460,7 +461,7 @@ tensor_copy copy_to_host(const proved_tensor& source, bool c_order) {
     write_compact(source, memory.get());
   } else if (!source.structure().empty) {
     const without_gil unlocked;
-    detail::ask_runtime("data", [&] { copy_span(source, memory.get()); });
+    detail::with_runtime_errors("data", [&] { copy_span(source, memory.get()); });
   }
   return describe_copy(source, std::move(memory), {kDLCPU, 0}, layout.compact);
 }
@@ -478,8 +479,8 @@ tensor_copy copy_to_usm(const proved_tensor& source, std::int32_t device_id,
     const copy_memory staged = direct ? copy_memory() : copy_to_host(source, c_order).memory;
     const void* from = direct ? bytes_of(source) : staged.get();
     const without_gil unlocked;
-    detail::ask_runtime("data",
-                        [&] { copy_bytes(device_id, from, memory.get(), layout.nbytes); });
+    detail::with_runtime_errors(
+        "data", [&] { copy_bytes(device_id, from, memory.get(), layout.nbytes); });
   }
   return describe_copy(source, std::move(memory), {kDLOneAPI, device_id},
                        layout.compact || c_order);

@@ -32,12 +32,12 @@ using copy_memory = std::unique_ptr<void, copy_free>;
 
 /// Drops the owner of CUDA memory after the work of the queues that use the memory, because
 /// its library orders only its own streams when it gives the memory to other work.
-struct queue_wait {
+struct drop_after_work {
   std::shared_ptr<queue_list> queues = std::make_shared<queue_list>();
 
   void operator()(detail::tensor_owner* owner) noexcept;
 };
-using cuda_memory = std::unique_ptr<detail::tensor_owner, queue_wait>;
+using cuda_memory = std::unique_ptr<detail::tensor_owner, drop_after_work>;
 
 /// Allocates USM (device USM for an unknown kind) in the default context of a root device,
 /// aligned for every element type. Allocates at least one byte, so that the address is valid.

@@ -72,7 +72,7 @@ nb::object copy_of_context(nb::handle values) {
   static imported ndarray{"numpy", "ndarray"};
   const nb::none as_it_is;
   const array_view view = read_array_view(values, as_it_is, as_it_is, as_it_is, nb::int_(0));
-  const memory_place place = read_syclobj(view.syclobj);
+  const memory_owner place = read_syclobj(view.syclobj);
   const sycl::context& context = place.context;
   const auto [begin, end] = view.bytes;
   const auto* lowest = reinterpret_cast<const unsigned char*>(begin);
@@ -96,7 +96,7 @@ nb::object copy_of_context(nb::handle values) {
       make_numpy_array({{kDLUInt, 8, 1}, {}}, nb::make_tuple(end - begin), "");
   if (begin != end) {
     const without_gil unlocked;
-    detail::ask_runtime("data", [&] {
+    detail::with_runtime_errors("data", [&] {
       if (place.queue) {
         wait_unlocked(*place.queue);
       }
@@ -126,8 +126,9 @@ constexpr const char* copy_from_doc =
     "    Values with the tensor's shape and dtype, in USM of any kind and device or in host\n"
     "    memory: an object with ``__dlpack__``, ``__sycl_usm_array_interface__``,\n"
     "    ``__array_interface__`` or a buffer. They may lie in the tensor's memory. Values on\n"
-    "    another device are copied through the host. So are values of a context that is not the\n"
-    "    default one, if they have an array interface or their library exports them to the host.\n"
+    "    another device are copied through the host unless one device can read the other's memory.\n"
+    "    Values of a context that is not the default one are copied through the host, if they have\n"
+    "    an array interface or their library exports them to the host.\n"
     "queue\n"
     "    Another queue that works on the tensor's memory, made from its root device without a\n"
     "    context: a `Place`, as `usm_dlpack.device_id` lists them, that knows it, or the address of\n"
@@ -187,7 +188,7 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
     check_same_type(from, to);
     from.queue = offered.queue;
     const auto list = list_behind(content);
-    from.owner = take_capsule(offered.capsule, content);  // while other threads run
+    from.owner = consume_capsule(offered.capsule, content);  // while other threads run
     wait_for_foreign(from, list);
     write(from);
   });

@@ -15,7 +15,7 @@
 namespace usm_dlpack::python {
 namespace {
 
-/// Work that must end before something is freed; shared by all that a sweep finds for a queue.
+/// Work that must end before something is freed: one query a queue, which its frees share.
 using shared_work = std::shared_ptr<detail::pending_work>;
 
 bool has_ended(const shared_work& work) { return work->has_ended(); }
@@ -24,7 +24,7 @@ bool has_ended(const shared_work& work) { return work->has_ended(); }
 ///
 /// A queue gets one barrier at a time: when thousands of barriers wait behind held work, their
 /// ends nest, and overflow the stack of the OpenCL CPU driver (intel-opencl-rt 2026.2).
-class left_by_host_tasks {
+class deferred_frees {
  public:
   bool is_empty() const noexcept { return is_empty_; }
 
@@ -103,11 +103,10 @@ class left_by_host_tasks {
   std::vector<waiting_free> waiting_;
   std::vector<query> queried_;
 };
-auto& of_host_tasks =
-    *new left_by_host_tasks;  // never destroyed: threads may outlive the statics
+auto& of_host_tasks = *new deferred_frees;  // never destroyed: threads may outlive the statics
 
-/// Whether this thread has the GIL, and no Python code of its own that dropped something.
-bool only_drops() noexcept { return has_gil() && PyEval_GetGlobals() == nullptr; }
+/// Whether this thread holds the GIL without a Python frame: in a host task of dpctl.
+bool is_in_host_task() noexcept { return has_gil() && PyEval_GetGlobals() == nullptr; }
 
 }  // namespace
 
@@ -116,11 +115,12 @@ void free_after_work(pending_free pending) noexcept {
   try {
     if (process_is_forked() || interpreter_gate::is_closed()) {
       new pending_free(std::move(pending));
-    } else if (only_drops()) {
+    } else if (is_in_host_task()) {
       of_host_tasks.add(std::move(pending));
     } else {
       run_unlocked([&] {
-        const beside_recordings relaxed;  // the garbage collector may drop arrays at any time
+        const relaxed_capture_mode
+            relaxed;  // the garbage collector may drop arrays at any time
         for (const sycl::queue& queue : pending.queues) {
           detail::pending_work(queue).wait();
         }
@@ -154,7 +154,7 @@ void free_finished() noexcept {
     const std::vector<pending_free> finished = of_host_tasks.take_finished();
     if (!finished.empty()) {
       run_unlocked([&] {
-        const beside_recordings relaxed;
+        const relaxed_capture_mode relaxed;
         for (const pending_free& pending : finished) {
           pending.free();
         }

@@ -98,7 +98,7 @@ class primary_context {
   ~primary_context() { cuda_driver::get().set_current(before_); }
 
  private:
-  beside_recordings relaxed_;
+  relaxed_capture_mode relaxed_;
   CUcontext before_ = nullptr;
 };
 
@@ -126,7 +126,7 @@ class cuda_device_streams {
   /// One of our streams, which are given to producers in turn. One that still waits for the
   /// work of a producer is passed over, as long as there is another.
   CUstream take_stream() {
-    const beside_recordings relaxed;
+    const relaxed_capture_mode relaxed;
     const std::lock_guard<std::mutex> lock(guard_);
     for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
       next_ = (next_ + 1) % streams_.size();
@@ -205,8 +205,8 @@ class cuda_device_streams {
 
 }  // namespace
 
-beside_recordings::beside_recordings() noexcept { exchange_capture_mode(mode_); }
-beside_recordings::~beside_recordings() { exchange_capture_mode(mode_); }
+relaxed_capture_mode::relaxed_capture_mode() noexcept { exchange_capture_mode(mode_); }
+relaxed_capture_mode::~relaxed_capture_mode() { exchange_capture_mode(mode_); }
 
 consumer_stream read_cuda_stream(nb::handle stream) {
   if (stream.is_none()) {
@@ -229,8 +229,8 @@ consumer_stream read_cuda_stream(nb::handle stream) {
 
 CUstream stream_for_producers(std::int32_t device_id) {
   const without_gil unlocked;
-  return detail::ask_runtime("stream",
-                             [&] { return cuda_device_streams::on(device_id).take_stream(); });
+  return detail::with_runtime_errors(
+      "stream", [&] { return cuda_device_streams::on(device_id).take_stream(); });
 }
 
 void order_stream_behind(const tensor& producer, CUstream consumer) {
@@ -238,7 +238,7 @@ void order_stream_behind(const tensor& producer, CUstream consumer) {
   std::vector<sycl::queue> queues = producer.queues()->queues();
   queues.push_back(dpctl_queue(device_id));
   const without_gil unlocked;
-  detail::ask_runtime("stream", [&] {
+  detail::with_runtime_errors("stream", [&] {
     for (const sycl::queue& queue : queues) {
       cuda_device_streams::on(device_id).order_stream(queue, consumer);
     }
@@ -248,7 +248,7 @@ void order_stream_behind(const tensor& producer, CUstream consumer) {
 void order_behind_stream(CUstream producer, const sycl::queue& consumer,
                          std::int32_t device_id) {
   const without_gil unlocked;
-  detail::ask_runtime(
+  detail::with_runtime_errors(
       "stream", [&] { cuda_device_streams::on(device_id).order_queue(producer, consumer); });
 }
 

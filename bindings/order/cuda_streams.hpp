@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order between SYCL queues of the backend cuda and CUDA streams, by CUDA's events. The
-// host does not wait, but for host tasks. The current CUDA context is afterwards as it was.
+// host waits only for host tasks, or for a queue of another context. The current CUDA context
+// is afterwards as it was.
 #pragma once
 
 #include "order/queues.hpp"
@@ -15,14 +16,14 @@ namespace usm_dlpack::python {
 /// is named.
 inline const auto legacy_stream = reinterpret_cast<CUstream>(std::uintptr_t{1});
 
-/// While it lives, this thread may query and wait for other streams although one records a
-/// CUDA graph. In the usual mode of recording such a call breaks the recording.
-class beside_recordings {
+/// Puts the thread in relaxed capture mode, so that its queries and waits do not break the
+/// capture of a CUDA graph.
+class relaxed_capture_mode {
  public:
-  beside_recordings() noexcept;
-  beside_recordings(const beside_recordings&) = delete;
-  beside_recordings& operator=(const beside_recordings&) = delete;
-  ~beside_recordings();
+  relaxed_capture_mode() noexcept;
+  relaxed_capture_mode(const relaxed_capture_mode&) = delete;
+  relaxed_capture_mode& operator=(const relaxed_capture_mode&) = delete;
+  ~relaxed_capture_mode();
 
  private:
   int mode_ = 2;  ///< `CU_STREAM_CAPTURE_MODE_RELAXED`, then what the thread had before

@@ -99,7 +99,7 @@ void wait_unlocked(const sycl::queue& queue) {
 }
 
 void wait_for(const sycl::queue& queue) {
-  detail::ask_runtime("queue", [&] { wait_unlocked(queue); });
+  detail::with_runtime_errors("queue", [&] { wait_unlocked(queue); });
 }
 
 void hand_over(const sycl::queue& producer, const sycl::queue& consumer) {
@@ -108,7 +108,7 @@ void hand_over(const sycl::queue& producer, const sycl::queue& consumer) {
   if (producer == consumer && consumer.is_in_order()) {
     return;
   }
-  detail::ask_runtime("stream", [&] {
+  detail::with_runtime_errors("stream", [&] {
     detail::pending_work work(producer);
     if (work.is_done()) {
       return;

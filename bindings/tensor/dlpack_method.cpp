@@ -54,7 +54,7 @@ bool wants_versioned(nb::handle max_version) {
 }
 
 /// Where an export goes.
-struct export_place {
+struct export_target {
   DLDevice device;         ///< as the consumer names it
   std::int32_t device_id;  ///< of the root device; -1 for the host
 
@@ -63,7 +63,7 @@ struct export_place {
 };
 
 /// Reads the requested device: a root device of this process, or the host.
-export_place read_device(nb::handle dl_device, DLDevice own) {
+export_target read_device(nb::handle dl_device, DLDevice own) {
   if (dl_device.is_none()) {
     return {own, own.device_id};
   }
@@ -138,7 +138,7 @@ nb::object finish(const DLTensor& described, bool versioned, std::uint64_t flags
                    to_legacy_managed_tensor(described, std::forward<Owner>(owner), flags));
 }
 
-nb::object export_copy(const tensor& source, const export_place& to, bool versioned,
+nb::object export_copy(const tensor& source, const export_target& to, bool versioned,
                        const std::optional<sycl::queue>& consumer) {
   wait_for(source);
   tensor_copy copied =
@@ -177,7 +177,7 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   const tensor& source = ready_tensor(self);
   check_process();
   const DLDevice own = source.get().described.device;
-  const export_place to = read_device(dl_device, own);
+  const export_target to = read_device(dl_device, own);
   const consumer_stream consumer =
       to.is_cuda() ? read_cuda_stream(stream) : read_stream(stream);
   const bool versioned = wants_versioned(max_version);

@@ -132,9 +132,9 @@ nb::object tensor::queue_object() const {
   return queue_object_;
 }
 
-void tensor::lend() const {
-  if (lent_ == nullptr) {
-    lent_ = queues_->add(package_queue(proof().device_id()));
+void tensor::add_package_queue() const {
+  if (package_queue_ == nullptr) {
+    package_queue_ = queues_->add(package_queue(proof().device_id()));
   }
 }
 
@@ -209,42 +209,6 @@ int clear_tensor(PyObject* self) {
   }
   return 0;
 }
-
-/// Refuses `x[...]`. A slot and no method, so that type checkers refuse it, too. A slot for
-/// missing attributes would make each call of a method slower by a third.
-PyObject* refuse_item(PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_TypeError,
-                  "DLPackTensor: expected an array, found a tensor, which has no items; use "
-                  "dpnp.from_dlpack(x), which does not copy, or x.numpy(), which copies");
-  return nullptr;
-}
-
-int refuse_assignment(PyObject*, PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_TypeError,
-                  "DLPackTensor: expected an array, found a tensor, which has no items; use "
-                  "x.copy_from(values), or assign to items of dpnp.from_dlpack(x)");
-  return -1;
-}
-
-/// Refuses `x + 1` and the like with tensors and numbers. Other types may know tensors.
-PyObject* refuse_arithmetic(PyObject* left, PyObject* right) {
-  PyObject* const other = has_tensor_type(left) ? right : left;
-  if (!has_tensor_type(other) && PyLong_Check(other) == 0 && PyFloat_Check(other) == 0 &&
-      PyComplex_Check(other) == 0) {
-    Py_RETURN_NOTIMPLEMENTED;
-  }
-  PyErr_SetString(
-      PyExc_TypeError,
-      "DLPackTensor: expected an array, found a tensor, which computes nothing; use "
-      "dpnp.from_dlpack(x), which does not copy");
-  return nullptr;
-}
-
-PyObject* refuse_power(PyObject* left, PyObject* right, PyObject*) {
-  return refuse_arithmetic(left, right);
-}
-
-PyObject* refuse_unary(PyObject* self) { return refuse_arithmetic(self, self); }
 
 nb::tuple shape_tuple(const tensor& self) { return to_tuple(self.shape(), self.ndim()); }
 nb::tuple strides_tuple(const tensor& self) { return to_tuple(self.strides(), self.ndim()); }
@@ -416,22 +380,9 @@ proved_tensor prove_content(const capsule_content& content,
 }
 
 void register_tensor(guarded_module& module) {
-  static PyType_Slot slots[] = {
-      {Py_tp_traverse, reinterpret_cast<void*>(&traverse_tensor)},
-      {Py_tp_clear, reinterpret_cast<void*>(&clear_tensor)},
-      {Py_mp_subscript, reinterpret_cast<void*>(&refuse_item)},
-      {Py_mp_ass_subscript, reinterpret_cast<void*>(&refuse_assignment)},
-      {Py_nb_add, reinterpret_cast<void*>(&refuse_arithmetic)},
-      {Py_nb_subtract, reinterpret_cast<void*>(&refuse_arithmetic)},
-      {Py_nb_multiply, reinterpret_cast<void*>(&refuse_arithmetic)},
-      {Py_nb_true_divide, reinterpret_cast<void*>(&refuse_arithmetic)},
-      {Py_nb_floor_divide, reinterpret_cast<void*>(&refuse_arithmetic)},
-      {Py_nb_remainder, reinterpret_cast<void*>(&refuse_arithmetic)},
-      {Py_nb_power, reinterpret_cast<void*>(&refuse_power)},
-      {Py_nb_negative, reinterpret_cast<void*>(&refuse_unary)},
-      {Py_nb_absolute, reinterpret_cast<void*>(&refuse_unary)},
-      {Py_nb_matrix_multiply, reinterpret_cast<void*>(&refuse_arithmetic)},
-      {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_tensor)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&clear_tensor)},
+                                {0, nullptr}};
   tensor_class tensor_type(
       module, "DLPackTensor", nb::is_weak_referenceable(), nb::is_final(),
       nb::type_slots(slots), nb::sig("@typing.final\nclass DLPackTensor(object)"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python's DLPackTensor: a proved description of USM, with the owner of the memory.
+// Python's DLPackTensor: a proved description of USM, with the owner of the memory. A new
+// property goes in `register_tensor`.
 #pragma once
 
 #include "arguments/dtypes.hpp"
@@ -61,7 +62,7 @@ class tensor {
   /// `queue()` as an object of dpctl, which is made once. @pre the GIL is held
   nb::object queue_object() const;
   /// Adds the package's queue to the list, for consumers of the C exchange API.
-  void lend() const;
+  void add_package_queue() const;
   /// The Python owner, or null.
   PyObject* python_owner() const noexcept;
   /// The owner for another tensor of the same memory: the Python owner, or else `self`. So a
@@ -79,7 +80,7 @@ class tensor {
   proved_tensor content_;
   std::shared_ptr<queue_list> queues_;
   queue_holder own_, producer_;
-  mutable queue_holder lent_;
+  mutable queue_holder package_queue_;
   mutable nb::object queue_object_;
   bool is_released_ = false;
 };
@@ -134,7 +135,7 @@ void own_memory(proved_tensor& proved, const DLDevice& from, const Take& take) {
     proved.owner = take();
     return;
   }
-  queue_wait waiting;
+  drop_after_work waiting;
   cuda_memory memory(new detail::tensor_owner, std::move(waiting));
   detail::tensor_owner& owner = *memory;
   managed_tensor managed =

@@ -4,7 +4,7 @@
 import sys
 from typing import Any
 
-from usm_dlpack import _core, _cpu_driver
+from usm_dlpack import _core
 
 
 class ConversionError(BufferError):
@@ -55,4 +55,4 @@ class UsmBindingError(ConversionError, TypeError):
     __module__ = "usm_dlpack"
 
 
-_core._set_exceptions(ConversionError, UsmBindingError, str(_cpu_driver.find_cpu_driver() or ""))
+_core._set_exceptions(ConversionError, UsmBindingError)

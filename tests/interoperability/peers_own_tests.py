@@ -130,7 +130,7 @@ def take(x: Any, device: Any = None, copy: bool | None = None) -> Any:
     return shown(usm_dlpack.from_dlpack(x, device=place, copy=copy))
 
 
-def take_capsule(capsule: Any) -> Any:
+def consume_capsule(capsule: Any) -> Any:
     """Take a capsule of USM as an array of before all keywords, and any other by theirs."""
     if content_of(capsule).dl_tensor.device_type == KDL_CPU:
         return THEIR_FROM_CAPSULE(capsule)
@@ -140,7 +140,7 @@ def take_capsule(capsule: Any) -> Any:
 def import_by_ours() -> None:
     """Let our functions stand for theirs that take arrays, capsules and device ids."""
     TENSOR.from_dlpack = take  # which dpnp.from_dlpack calls
-    CAPSULES.from_dlpack_capsule = take_capsule
+    CAPSULES.from_dlpack_capsule = consume_capsule
     TENSOR.dldevice_to_sycl_device = counted(lambda device: usm_dlpack.root_device(device[1]))
 
 

@@ -587,7 +587,7 @@ def test_a_cast_without_the_gil_ends_with_a_sentence(call, ext, new_process):
         f"ext.{call}"
     )
     assert done.returncode == -signal.SIGABRT
-    assert "GIL: expected that a cast to or from Python holds it, found it rel" in done.stderr
+    assert "GIL: expected a cast with the GIL held, found it rel" in done.stderr
 
 
 def test_none_is_an_argument_where_the_function_says_so(ext, memory):

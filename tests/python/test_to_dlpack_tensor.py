@@ -83,43 +83,6 @@ def test_the_class_has_no_subclasses():
         type("Derived", (DLPackTensor,), {})
 
 
-def assign(tensor: Any) -> None:
-    tensor[0] = 1
-
-
-OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
-    "an item": lambda t: t[0],
-    "an assignment": assign,
-    "a sum": lambda t: t + 1,
-    "a difference": lambda t: 1.0 - t,
-    "a product": lambda t: t * t,
-    "a quotient": lambda t: t / 2j,
-    "a floor": lambda t: t // 2,
-    "a remainder": lambda t: 7 % t,
-    "a power": lambda t: t**2,
-    "a negative": lambda t: -t,
-    "an absolute": abs,
-    "a matrix product": lambda t: t @ t,
-}
-
-
-@pytest.mark.parametrize("use", OF_ARRAYS)
-def test_what_only_arrays_do_names_a_library_that_does_it(use, memory):
-    with pytest.raises(
-        TypeError, match=r"^DLPackTensor: expected an array, .* dpnp\.from_dlpack\(x\)"
-    ):
-        OF_ARRAYS[use](to_dlpack_tensor(memory, dtype="f4"))
-
-
-def test_what_other_types_do_with_a_tensor_is_theirs(memory):
-    class Adding:
-        def __radd__(self, tensor: Any) -> Any:
-            return tensor
-
-    tensor = to_dlpack_tensor(memory)
-    assert tensor + Adding() is tensor  # type: ignore[operator]
-
-
 @pytest.mark.parametrize("act", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_no_other_process_gets_a_tensor(memory, act):
     with wrong_argument(TypeError, "DLPackTensor", "memory that belongs to this process"):
@@ -130,13 +93,6 @@ def test_no_other_process_gets_a_tensor(memory, act):
 def test_numpy_gets_no_values_without_being_asked(tensor, act):
     with wrong_argument(TypeError, "DLPackTensor", "found one that needs a NumPy array; copy"):
         act(tensor)
-
-
-@pytest.mark.parametrize("item", [0, (slice(None), None), "x"], ids=str)
-def test_items_are_sent_to_an_array(tensor, item):
-    remedy = "; use dpnp.from_dlpack(x), which does not copy, or x.numpy(), which copies"
-    with wrong_argument(TypeError, "DLPackTensor", remedy):
-        tensor[item]
 
 
 def test_a_tensor_is_no_sequence(tensor):

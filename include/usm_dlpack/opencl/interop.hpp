@@ -45,7 +45,8 @@ opencl_reference<Native> retained_handle(const Object& object, const char* field
   check_is_opencl(object.get_backend(), field);
   cl_int (*function)(Native) = nullptr;
   find_function("libOpenCL.so.1", release, function);
-  return {ask_runtime(field, [&] { return sycl::get_native<sycl::backend::opencl>(object); }),
+  return {with_runtime_errors(field,
+                              [&] { return sycl::get_native<sycl::backend::opencl>(object); }),
           function};
 }
 
@@ -101,7 +102,7 @@ inline const opencl_queries* opencl_of(const platform_entry& entry) noexcept {
       return *entry.context;
     }
   }
-  return detail::ask_runtime(
+  return detail::with_runtime_errors(
       "context", [&] { return sycl::make_context<sycl::backend::opencl>(context); });
 }
 

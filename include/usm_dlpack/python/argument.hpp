@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An array that Python passes as an argument, and a view with an owner as a result: what the
-// casters of both bindings share. Which objects are arrays is in bindings/extensions.cpp.
+// casters of both bindings share. Which objects are arrays is in
+// bindings/exchange/extensions.cpp.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -29,7 +30,7 @@ namespace usm_dlpack::detail {
 inline void require_gil() noexcept {
   if (PyGILState_Check() == 0) {
     Py_FatalError(
-        "usm_dlpack: GIL: expected that a cast to or from Python holds it, found it released; "
+        "usm_dlpack: GIL: expected a cast with the GIL held, found it released; "
         "cast before gil_scoped_release, or under gil_scoped_acquire, also in a thread of "
         "your own");
   }

@@ -5,7 +5,7 @@
 // table on first use, so it needs the package at run time, but does not link to it.
 //
 // The two are built separately, so only C types cross: pointers, integers and strings. Raise
-// `known_version` whenever a function, a field or the name of a code of `errc` changes.
+// `interface_version` whenever a function, a field or the name of a code of `errc` changes.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
@@ -52,7 +52,7 @@ struct failed_wait {
 /// Functions of usm_dlpack._core. They throw nothing. Those that set the Python error if they
 /// fail need the GIL.
 struct package_interface {
-  static constexpr std::uint32_t known_version = 13;
+  static constexpr std::uint32_t interface_version = 13;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
@@ -132,13 +132,13 @@ struct package_interface {
                                   PyCapsule_GetPointer(capsule.get(), capsule_name))
                             : nullptr;
     if (table == nullptr) {
-      refuse_package(digits(known_version), "none");
-    } else if (table->version != known_version) {
-      refuse_package(digits(known_version), digits(table->version));
+      refuse_package(digits(interface_version), "none");
+    } else if (table->version != interface_version) {
+      refuse_package(digits(interface_version), digits(table->version));
     } else if (table->array_size != sizeof(imported_array)) {
       const std::string arrays = " and arrays of ";
       refuse_package(
-          digits(known_version) + arrays + digits(sizeof(imported_array)) + " bytes",
+          digits(interface_version) + arrays + digits(sizeof(imported_array)) + " bytes",
           digits(table->version) + arrays + digits(table->array_size));
     }
     return table;

@@ -152,7 +152,7 @@ struct device_table {
 
 /// Runs a query of the runtime, and turns its exception into a `conversion_error`.
 template <class Query>
-auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
+auto with_runtime_errors(const char* field, Query&& query) -> decltype(query()) {
   try {
     return query();
   } catch (const sycl::exception& error) {
@@ -164,8 +164,8 @@ auto ask_runtime(const char* field, Query&& query) -> decltype(query()) {
 
 inline std::string platform_name(const sycl::platform& platform) {
   return "the platform \"" +
-         ask_runtime("context",
-                     [&] { return platform.get_info<sycl::info::platform::name>(); }) +
+         with_runtime_errors("context",
+                             [&] { return platform.get_info<sycl::info::platform::name>(); }) +
          "\"";
 }
 
@@ -273,7 +273,8 @@ inline std::int32_t device_id(const sycl::device& device) {
   const detail::device_table& table = detail::device_table::get();
   std::int32_t id = table.find(device);
   if (id < 0) {
-    id = table.find(detail::ask_runtime("device", [&] { return detail::root_of(device); }));
+    id = table.find(
+        detail::with_runtime_errors("device", [&] { return detail::root_of(device); }));
   }
   if (id < 0) {
     detail::refuse_device_without_id();

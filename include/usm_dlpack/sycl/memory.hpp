@@ -32,7 +32,7 @@ namespace detail {
 /// Finds the allocation of a pointer in the default context of a platform.
 /// @pre the platform has a context
 inline allocation find_allocation(const void* pointer, const platform_entry& entry) {
-  return ask_runtime("data", [&] {
+  return with_runtime_errors("data", [&] {
     allocation memory = entry.queries->find(pointer);
     if (memory.part && memory.device_id < 0) {
       memory.device_id = device_id(*memory.part);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Orders the work that a function submits with its callers' work, so that callers who pass no
-// queue get right values. The order between Python consumers is in bindings/queues.hpp.
+// queue get right values. The order between Python consumers is in bindings/order/queues.hpp.
 #pragma once
 
 #include <usm_dlpack/sycl/config.hpp>

@@ -77,13 +77,13 @@ USM_DLPACK_COLD inline void refuse_context(const void* pointer, bool empty,
                                            const sycl::context& context,
                                            std::int32_t queue_id) {
   const bool knows_pointer =
-      empty || ask_runtime("context", [&] {
+      empty || with_runtime_errors("context", [&] {
         return sycl::get_pointer_type(pointer, context) != sycl::usm::alloc::unknown;
       });
   if (!knows_pointer) {
     refuse_unknown(pointer, queue_id);
   }
-  const std::string devices = ask_runtime("context", [&] {
+  const std::string devices = with_runtime_errors("context", [&] {
     const std::vector<sycl::device> all = context.get_devices();
     const bool has_sub_devices = std::any_of(
         all.begin(), all.end(),
@@ -129,7 +129,8 @@ inline DLDevice find_device_by_context(const exported_memory& memory,
   }
   allocation usm;
   if (entry->device_count == 1) {  // the kind suffices, and its query may be cheaper
-    usm.kind = ask_runtime("data", [&] { return entry->queries->find_kind(memory.pointer); });
+    usm.kind =
+        with_runtime_errors("data", [&] { return entry->queries->find_kind(memory.pointer); });
   } else {
     usm = find_allocation(memory.pointer, *entry);
   }

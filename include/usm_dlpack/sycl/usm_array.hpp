@@ -126,14 +126,15 @@ inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
   const sycl::device device = queue.get_device();
   const sycl::context context = queue.get_context();
   std::size_t space = size;
-  void* base = ask_runtime(
+  void* base = with_runtime_errors(
       "data", [&] { return sycl::aligned_alloc(alignment, space, device, context, kind); });
   void* address = base;
   // CUDA returns null above 512 bytes, Level Zero above 64 KiB; PoCL 7.1 does not align.
   if (base == nullptr || std::align(alignment, size, address, space) == nullptr) {
     usm_block(base, usm_deleter{queue, base}).reset();
     space = size + alignment;
-    base = ask_runtime("data", [&] { return sycl::malloc(space, device, context, kind); });
+    base = with_runtime_errors("data",
+                               [&] { return sycl::malloc(space, device, context, kind); });
     address = base;
     address = std::align(alignment, size, address, space);
   }

@@ -316,8 +316,8 @@ inline void check_context(const usm_allocation& proof, const sycl::queue& produc
     }
     return;
   }
-  const auto kind =
-      ask_runtime("context", [&] { return sycl::get_pointer_type(proof.data(), context); });
+  const auto kind = with_runtime_errors(
+      "context", [&] { return sycl::get_pointer_type(proof.data(), context); });
   if (kind != sycl::usm::alloc::unknown) {
     refuse(
         errc::context_not_default, "context", "the default context of the memory's platform",

@@ -101,7 +101,7 @@ TEST(Device, WhatTheRuntimeThrowsIsRefusedWithItsText) {
     text = error.what();
   }
   ASSERT_FALSE(text.empty());
-  EXPECT_REFUSAL(detail::ask_runtime("device", broken_query), errc::runtime_error, "device",
+  EXPECT_REFUSAL(detail::with_runtime_errors("device", broken_query), errc::runtime_error, "device",
                  "an answer of the SYCL runtime", "the exception \"" + text + "\"");
 }
 
