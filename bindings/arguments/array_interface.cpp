@@ -53,7 +53,7 @@ array_view read_tensor(nb::handle object) {
   if (PyCapsule_CheckExact(object.ptr()) != 0) {
     remedy = "use from_dlpack(x)";
   } else if (type_has(object, nb::str("__dlpack__"))) {
-    remedy = "use from_dlpack(x, device=(14, 0)), which copies host memory";
+    remedy = "use from_dlpack(x, device=(14, 0)), which also takes host memory";
   } else if (PyLong_Check(object.ptr()) != 0) {
     remedy = "for memory at an address, make such an object";
   } else if (numpy_converts(object)) {

@@ -101,18 +101,18 @@ nb::object find_as_numpy(nb::handle dtype) {
                                                                       dtype.ptr(), nullptr));
 }
 
-/// Reads a tuple of three ints, if the fields of a DLDataType can hold them.
+/// Reads a tuple of three integers, if the fields of a DLDataType can hold them.
 std::optional<DLDataType> find_parts(nb::handle dtype) {
   if (PyTuple_Check(dtype.ptr()) == 0 || PyTuple_Size(dtype.ptr()) != 3) {
     return std::nullopt;
   }
   std::int64_t parts[3];
   for (Py_ssize_t i = 0; i < 3; ++i) {
-    PyObject* part = PyTuple_GetItem(dtype.ptr(), i);
-    if (PyLong_CheckExact(part) == 0) {
+    const std::optional<std::int64_t> part = find_integer(PyTuple_GetItem(dtype.ptr(), i));
+    if (!part) {
       return std::nullopt;
     }
-    parts[i] = *find_integer(part);
+    parts[i] = *part;
   }
   const auto [code, bits, lanes] = parts;
   if (code < 0 || code > 255 || bits < 1 || bits > 255 || lanes < 1 || lanes > 65535) {

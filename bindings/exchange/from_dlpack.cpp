@@ -41,8 +41,34 @@ void check_copy(bool needed, const destination& wanted, const char* field,
   }
 }
 
-/// Copies a producer's tensor. The capsule is marked as consumed during the copy, because
-/// other threads run meanwhile; if the copy fails, it is fresh again.
+/// Marks a capsule as consumed, so that no other thread takes it while this one waits. It is
+/// fresh again afterwards, unless this one took it.
+class claimed_capsule {
+ public:
+  claimed_capsule(nb::handle capsule, const capsule_content& content) noexcept
+      : capsule_(capsule), content_(content) {
+    mark_capsule(capsule, content, capsule_state::consumed);
+  }
+  claimed_capsule(const claimed_capsule&) = delete;
+  claimed_capsule& operator=(const claimed_capsule&) = delete;
+  ~claimed_capsule() {
+    if (!is_taken_) {
+      mark_capsule(capsule_, content_, capsule_state::fresh);
+    }
+  }
+
+  detail::tensor_owner take() noexcept {
+    is_taken_ = true;
+    return consume_capsule(capsule_, content_);
+  }
+
+ private:
+  nb::handle capsule_;
+  const capsule_content& content_;
+  bool is_taken_ = false;
+};
+
+/// Copies a producer's tensor.
 /// @param source has no owner yet
 nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
                           const capsule_content& content, const destination& wanted) {
@@ -52,25 +78,20 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
   if (!queue && source.queue && device_id(source.queue->get_device()) == id) {
     queue = source.queue;
   }
-  mark_capsule(capsule, content, capsule_state::consumed);
-  nb::object copy;
-  try {
-    wait_for_foreign(source, list_behind(content));
-    tensor_copy copied = copy_to_usm(source, id, kind, wanted.c_order);
-    copy = make_tensor(
-        prove(to_managed_tensor(copied.described, std::move(copied.memory), copied.flags),
-              std::move(queue)));
-  } catch (...) {
-    mark_capsule(capsule, content, capsule_state::fresh);
-    throw;
-  }
-  consume_capsule(capsule, content);  // and drop the tensor
+  claimed_capsule claimed(capsule, content);
+  wait_for_foreign(source, list_behind(content));
+  tensor_copy copied = copy_to_usm(source, id, kind, wanted.c_order);
+  nb::object copy = make_tensor(
+      prove(to_managed_tensor(copied.described, std::move(copied.memory), copied.flags),
+            std::move(queue)));
+  claimed.take();  // and drop the tensor
   return copy;
 }
 
 /// Proves a tensor of kDLCPU as one in USM, if its memory is host USM that a root device
-/// reaches, or shared USM of that device: for example of a pinned pool. What cannot be proved
-/// is host memory.
+/// reaches, or shared USM of that device: for example of a pinned pool. Memory whose bounds
+/// are not known is host memory.
+/// @throws conversion_error as `validate`
 std::optional<proved_tensor> find_in_usm(const proved_tensor& on_host, std::int32_t id) {
   if (on_host.structure().empty) {
     return std::nullopt;
@@ -80,17 +101,14 @@ std::optional<proved_tensor> find_in_usm(const proved_tensor& on_host, std::int3
       &platform, detail::find_allocation(on_host.described.data, platform)};
   const sycl::usm::alloc kind = there.memory.kind;
   if ((kind != sycl::usm::alloc::host && kind != sycl::usm::alloc::shared) ||
-      !there.is_on(id)) {
+      !there.is_on(id) ||
+      platform.queries->range(on_host.structure()).proof == bounds_proof::none) {
     return std::nullopt;
   }
   DLTensor described = on_host.described;
   described.device = {kDLOneAPI, id};
-  try {
-    return proved_tensor(described, on_host.flags,
-                         detail::import_tensor(described, {}, on_host.storage()));
-  } catch (const conversion_error&) {  // for example of memory whose bounds are not known
-    return std::nullopt;
-  }
+  return proved_tensor(described, on_host.flags,
+                       detail::import_tensor(described, {}, on_host.storage()));
 }
 
 /// Whether a tensor is on another device, or of another USM kind, than requested.
@@ -118,17 +136,17 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   }
   proved_tensor proved = prove_content(content, wanted.element);
   proved.queue = offered.queue;
-  if (proved.is_on_host() && wanted.device_id) {
+  const bool is_for_host = proved.is_on_host();
+  if (is_for_host && wanted.device_id) {
     if (std::optional<proved_tensor> shared = find_in_usm(proved, *wanted.device_id)) {
       proved = *std::move(shared);
-      if (wanted.request.queue) {
-        hand_over(dpctl_queue(*wanted.device_id), *wanted.request.queue);
-      }
+      proved.queue = queue_behind(content);
     }
   }
   if (proved.is_on_host()) {
     check_copyable(proved, wanted.c_order);
-    check_copy(true, wanted, "copy", "None or True for an array in host memory", "False");
+    check_copy(!proved.structure().empty, wanted, "copy",
+               "None or True for an array in host memory", "False");
     return import_copy_of(proved, offered.capsule, content, wanted);
   }
   if (proved.queue) {
@@ -154,14 +172,18 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   if (wanted.c_order) {
     write_c_strides(proved);
   }
+  claimed_capsule claimed(offered.capsule, content);
   if (wanted.request.queue) {
+    if (is_for_host) {
+      hand_over(dpctl_queue(*wanted.device_id), *wanted.request.queue);
+    }
     if (const auto list = list_behind(content)) {
       list->hand_over_to(*wanted.request.queue);
     }
     proved.queue = wanted.request.queue;
   }
-  own_memory(proved, content.described().device,
-             [&] { return consume_capsule(offered.capsule, content); });
+  own_memory(proved, is_of_cuda(content.described().device, proved.proof.device_id()),
+             [&] { return claimed.take(); });
   new (nb::inst_ptr<tensor>(imported_tensor))
       tensor(std::move(proved), nullptr, offered.queue);
   nb::inst_mark_ready(imported_tensor);

@@ -333,11 +333,14 @@ void wait_for(const tensor& used) {
 }
 
 void wait_for_foreign(const proved_tensor& foreign, const std::shared_ptr<queue_list>& list) {
-  if (foreign.is_on_host() || foreign.structure().empty) {
+  if (foreign.structure().empty) {
     return;
   }
   if (list != nullptr) {
     list->wait();
+  }
+  if (foreign.is_on_host()) {
+    return;
   }
   if (foreign.queue) {
     wait_for(*foreign.queue);
@@ -352,11 +355,18 @@ void hand_over(const tensor& used, const sycl::queue& consumer) {
   hand_over(of_dpctl, consumer);
 }
 
+bool is_of_cuda(const DLDevice& from, std::int32_t device_id) {
+  return detail::is_cuda(from.device_type) ||
+         (from.device_type == kDLCPU &&
+          detail::device_table::get().platform_of(device_id).backend ==
+              sycl::backend::ext_oneapi_cuda);
+}
+
 proved_tensor prove(managed_tensor managed, std::optional<sycl::queue> queue) {
   const usm_allocation proof = validate(*managed);
   proved_tensor proved(managed->dl_tensor, managed->flags, proof);
   proved.queue = std::move(queue);
-  own_memory(proved, managed->dl_tensor.device,
+  own_memory(proved, is_of_cuda(managed->dl_tensor.device, proof.device_id()),
              [&]() -> detail::tensor_owner { return std::move(managed); });
   return proved;
 }

@@ -125,13 +125,18 @@ void wait_for_foreign(const proved_tensor& foreign, const std::shared_ptr<queue_
 /// @throws conversion_error as `hand_over`
 void hand_over(const tensor& used, const sycl::queue& consumer);
 
-/// Gives a proved tensor its owner. CUDA memory is kept until the queues that use it are done.
+/// Whether memory in USM is of a CUDA library, which may also name its pinned memory kDLCPU.
 /// @param from the device as the producer names it
+/// @param device_id of the root device
+bool is_of_cuda(const DLDevice& from, std::int32_t device_id);
+
+/// Gives a proved tensor its owner. CUDA memory is kept until the queues that use it are done.
+/// @param of_cuda what `is_of_cuda` returns
 /// @param take returns the owner, and throws nothing; if this function throws, it was not
 /// called
 template <class Take>
-void own_memory(proved_tensor& proved, const DLDevice& from, const Take& take) {
-  if (!detail::is_cuda(from.device_type)) {
+void own_memory(proved_tensor& proved, bool of_cuda, const Take& take) {
+  if (!of_cuda) {
     proved.owner = take();
     return;
   }

@@ -108,8 +108,8 @@ def from_dlpack(
         ml_dtypes, which NumPy does not export.
     device
         The `Place` of the tensor, as `device_id` lists them. None means the array's own. An array
-        in host memory or on another root device is copied. But an array for the host whose memory
-        is host USM, or shared USM of that device, is shared: a pinned pool, NumPy's view. USM of
+        on another root device is copied, and so is one for the host, unless its memory is host USM
+        or shared USM of that device, as that of a pinned pool or of NumPy's view. USM of
         another context or of a sub-device is copied through the host, after the work on its
         ``sycl_queue``; its producer must be able to export to the host. A queue of the place must
         be of the default context. It becomes the tensor's ``sycl_queue``, and is ordered behind the
@@ -121,7 +121,7 @@ def from_dlpack(
         without overlap or gaps; otherwise it is in C order.
     usm_type
         "host", "device" or "shared": the array is copied if its USM is of another kind. None keeps
-        the kind; an array that comes from the host becomes device USM.
+        the kind; other host memory is copied to device USM.
     order
         "C" copies the array if its elements are not in C order without gaps. None accepts any
         strides.

@@ -743,7 +743,7 @@ TABLE = [
         "device_type_unsupported",
         "device.device_type",
         "move the array to a SYCL device first; in Python, "
-        "usm_dlpack.from_dlpack(x, device=(14, 0)) copies it",
+        "in Python by usm_dlpack.from_dlpack(x, device=(14, 0))",
         lambda _: from_dlpack(ROWS),
         lambda _: from_dlpack(ROWS, device=(14, 0)),
     ),
@@ -1140,7 +1140,7 @@ TABLE = [
     Row(
         TypeError,
         "obj",
-        "use from_dlpack(x, device=(14, 0)), which copies host memory",
+        "use from_dlpack(x, device=(14, 0)), which also takes host memory",
         lambda _: to_dlpack_tensor(ROWS),
         lambda _: from_dlpack(ROWS, device=(14, 0)),
     ),

@@ -330,6 +330,7 @@ DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
     *((name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name))) for name, code in FLOAT8.items()),
     ((2, 32, 4), (2, 32, 4), "float32x4"),
     ((3, 64, 1), (3, 64, 1), "code3bits64"),
+    ((np.uint8(2), np.uint8(32), np.uint16(1)), (2, 32, 1), np.dtype("float32")),
     ("int4", (0, 4, 1), "int4"),
 ]
 

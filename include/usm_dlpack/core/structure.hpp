@@ -53,8 +53,8 @@ inline void check_device_type(const DLDevice& device) {
     const auto type = static_cast<std::int32_t>(device.device_type);
     refuse(errc::device_type_unsupported, "device.device_type", "kDLOneAPI (14)",
            device_type_name(type),
-           type == kDLCPU ? "move the array to a SYCL device first; in Python, "
-                            "usm_dlpack.from_dlpack(x, device=(14, 0)) copies it"
+           type == kDLCPU ? "move the array to a SYCL device first, in Python by "
+                            "usm_dlpack.from_dlpack(x, device=(14, 0))"
                           : "move the array to a SYCL device first");
   }
 }
