@@ -20,29 +20,17 @@ const place_attributes& attributes() {
   return interned;
 }
 
-/// A borrowed SYCL object, or null, and the Python object that holds it.
-template <class Object>
-struct borrowed {
-  const Object* object = nullptr;
-  nb::object holder;
-
-  explicit operator bool() const noexcept { return object != nullptr; }
-};
-
 /// The SYCL object in an object of dpctl, in a capsule, or in the capsule that an object's
 /// `_get_capsule()` returns.
 template <class Object>
-borrowed<Object> find_borrowed(nb::handle object) {
-  if (const auto* sycl_object = find_sycl<Object>(object)) {
-    return {sycl_object, nb::borrow(object)};
+std::optional<Object> find_wrapped(nb::handle object) {
+  if (const auto* wrapped = find_sycl<Object>(object)) {
+    return *wrapped;
   }
   const nb::object method = find_attribute(object, "_get_capsule", PyExc_AttributeError);
-  if (!method.is_valid()) {
-    return {};
-  }
-  nb::object capsule = method();
-  const auto* sycl_object = find_sycl<Object>(capsule);
-  return {sycl_object, std::move(capsule)};
+  const nb::object capsule = method.is_valid() ? method() : nb::object();
+  const auto* wrapped = method.is_valid() ? find_sycl<Object>(capsule) : nullptr;
+  return wrapped != nullptr ? std::optional(*wrapped) : std::nullopt;
 }
 
 bool is_integer(nb::handle object) {
@@ -52,7 +40,7 @@ bool is_integer(nb::handle object) {
 /// The queue at an address. The caller guarantees the address, as in DLPack. Nothing is at
 /// addresses that are not aligned, nor at 0, 1 and 2, which other libraries use as numbers of
 /// streams.
-borrowed<sycl::queue> queue_at(nb::handle address) {
+std::optional<sycl::queue> queue_at(nb::handle address) {
   constexpr std::uintptr_t last_stream_number = 2;
   const auto value = static_cast<std::uintptr_t>(PyLong_AsUnsignedLongLong(address.ptr()));
   const bool is_beyond = PyErr_Occurred() != nullptr;
@@ -60,16 +48,16 @@ borrowed<sycl::queue> queue_at(nb::handle address) {
   if (is_beyond || value <= last_stream_number || value % alignof(sycl::queue) != 0) {
     return {};
   }
-  return {reinterpret_cast<const sycl::queue*>(value), nb::borrow(address)};
+  return *reinterpret_cast<const sycl::queue*>(value);
 }
 
-borrowed<sycl::queue> find_attribute_queue(nb::handle object) {
+std::optional<sycl::queue> find_attribute_queue(nb::handle object) {
   const nb::object attribute = find_attribute(object, attributes().queue);
   if (!attribute.is_valid() || attribute.is_none()) {
     return {};
   }
-  borrowed<sycl::queue> queue =
-      is_integer(attribute) ? queue_at(attribute) : find_borrowed<sycl::queue>(attribute);
+  std::optional<sycl::queue> queue =
+      is_integer(attribute) ? queue_at(attribute) : find_wrapped<sycl::queue>(attribute);
   if (!queue) {
     refuse_argument(nb::exception_type::value_error, "sycl_queue",
                     "None, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with "
@@ -79,11 +67,11 @@ borrowed<sycl::queue> find_attribute_queue(nb::handle object) {
   return queue;
 }
 
-borrowed<sycl::queue> find_queue(nb::handle object) {
+std::optional<sycl::queue> find_queue(nb::handle object) {
   if (has_tensor_type(object)) {
     static_cast<void>(ready_tensor(object));  // refuses one without content
   }
-  borrowed<sycl::queue> queue = find_borrowed<sycl::queue>(object);
+  std::optional<sycl::queue> queue = find_wrapped<sycl::queue>(object);
   return queue ? queue : find_attribute_queue(object);
 }
 
@@ -177,26 +165,18 @@ std::optional<std::int32_t> find_attribute_device(nb::handle object) {
                   text_of(attribute), "correct the attribute of the object's class");
 }
 
-/// The queue as a producer's `stream`. A capsule is not passed on: it is the caller's, and
-/// dpctl would mark it as used.
-nb::object stream_of(const borrowed<sycl::queue>& queue) {
-  const bool is_dpctl =
-      !is_integer(queue.holder) && PyCapsule_CheckExact(queue.holder.ptr()) == 0;
-  return is_dpctl ? queue.holder : to_dpctl(*queue.object);
-}
-
 }  // namespace
 
 place read_place(nb::handle device) {
   if (const std::optional<std::int32_t> id = find_plain_device(device)) {
-    return {*id, {}, {}};
+    return {*id, std::nullopt};
   }
   if (PyType_Check(device.ptr()) == 0) {  // a class has only its instances' attributes
-    if (const borrowed<sycl::queue> queue = find_queue(device)) {
-      return {device_id(queue.object->get_device()), *queue.object, stream_of(queue)};
+    if (const std::optional<sycl::queue> queue = find_queue(device)) {
+      return {device_id(queue->get_device()), *queue};
     }
     if (const std::optional<std::int32_t> id = find_attribute_device(device)) {
-      return {*id, {}, {}};
+      return {*id, std::nullopt};
     }
   }
   const std::optional<std::int64_t> number = find_integer(device);
@@ -210,14 +190,14 @@ place read_place(nb::handle device) {
 
 sycl::queue read_queue(nb::handle object, const char* field, const char* other_values,
                        nb::exception_type refusal) {
-  borrowed<sycl::queue> queue;
+  std::optional<sycl::queue> queue;
   if (is_integer(object)) {
     queue = queue_at(object);
   } else if (PyType_Check(object.ptr()) == 0) {
     queue = find_queue(object);
   }
   if (queue) {
-    return *queue.object;
+    return *queue;
   }
   refuse_argument(refusal, field,
                   std::string(other_values) +
@@ -226,8 +206,7 @@ sycl::queue read_queue(nb::handle object, const char* field, const char* other_v
 }
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
-  const borrowed<sycl::queue> queue = find_attribute_queue(producer);
-  return queue ? std::optional(*queue.object) : std::nullopt;
+  return find_attribute_queue(producer);
 }
 
 std::optional<DLDevice> reported_device(nb::handle array) {
@@ -247,16 +226,16 @@ std::optional<DLDevice> reported_device(nb::handle array) {
 }
 
 memory_owner read_syclobj(nb::handle syclobj) {
-  if (const auto queue = find_borrowed<sycl::queue>(syclobj)) {
-    return {queue.object->get_context(), *queue.object};
+  if (const auto queue = find_wrapped<sycl::queue>(syclobj)) {
+    return {queue->get_context(), *queue};
   }
   if (PyUnicode_Check(syclobj.ptr()) != 0) {
     const std::int32_t id =
         read_filter("syclobj", syclobj, "correct the object that offers it");
     return {default_context(id), std::nullopt};
   }
-  if (const auto context = find_borrowed<sycl::context>(syclobj)) {
-    return {*context.object, std::nullopt};
+  if (const auto context = find_wrapped<sycl::context>(syclobj)) {
+    return {*context, std::nullopt};
   }
   refuse_argument(nb::exception_type::type_error, "syclobj",
                   "a dpctl.SyclContext, a dpctl.SyclQueue or a capsule of either",

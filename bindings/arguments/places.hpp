@@ -32,7 +32,6 @@ nb::object to_dpctl(const Object& object) {
 struct place {
   std::int32_t device_id = 0;
   std::optional<sycl::queue> queue;
-  nb::object stream;  ///< the queue as a producer's `stream`: a `dpctl.SyclQueue`
 };
 
 /// Reads a place, for an argument `device`: (14, id), a filter string, a device or a queue of

@@ -244,7 +244,6 @@ nb::object from_dlpack(nb::handle x, nb::handle device, nb::handle copy, nb::han
     if (named.queue) {
       detail::check_default_context(*named.queue, "device");
       wanted.request.queue = std::move(named.queue);
-      wanted.request.stream = std::move(named.stream);
     }
     detail::working_device(named.device_id);  // before the producer is called
   }

@@ -319,8 +319,9 @@ offered_capsule export_by_method(nb::handle x, nb::handle method,
         call_dlpack_forms(method, stream_of_dpctl(device->device_id), request.copy).capsule,
         {}};
   }
-  exported_capsule exported =
-      call_dlpack_forms(method, on_host ? nb::object() : request.stream, request.copy);
+  const nb::object stream =
+      request.queue && !on_host ? to_dpctl(*request.queue) : nb::object();
+  exported_capsule exported = call_dlpack_forms(method, stream, request.copy);
   if (request.queue && names_no_queue(exported.capsule)) {
     ordered_for(request, {});
   }

@@ -22,7 +22,6 @@ struct import_request {
   /// `__dlpack_device__` only where the memory may be CUDA's.
   bool for_extension = false;
   std::optional<sycl::queue> queue;  ///< the consumer's
-  nb::object stream;                 ///< the same queue, as in `place`
 };
 
 /// A producer's fresh capsule.

@@ -23,8 +23,8 @@ place choose_place(nb::handle device) {
   if (detail::device_table::get().devices.empty()) {
     detail::working_device(0);  // refuses: there is no device
   }
-  return {
-      device_id(detail::with_runtime_errors("device", [] { return sycl::device(); })), {}, {}};
+  return {device_id(detail::with_runtime_errors("device", [] { return sycl::device(); })),
+          std::nullopt};
 }
 
 /// Python's `empty`, whose docstring describes the arguments.

@@ -742,8 +742,8 @@ TABLE = [
     Row(
         "device_type_unsupported",
         "device.device_type",
-        "move the array to a SYCL device first; in Python, "
-        "in Python by usm_dlpack.from_dlpack(x, device=(14, 0))",
+        "move the array to a SYCL device first, in Python by "
+        "usm_dlpack.from_dlpack(x, device=(14, 0))",
         lambda _: from_dlpack(ROWS),
         lambda _: from_dlpack(ROWS, device=(14, 0)),
     ),
