@@ -22,7 +22,7 @@ void check_within(const tensor_structure& view, const byte_range& object) {
   };
   if (view.first < begin || view.first > end || (view.first == end && !view.empty)) {
     detail::refuse(errc::out_of_bounds, "byte_offset", "a first element" + bytes(),
-                   "one at byte " + detail::byte_place(view.first, begin),
+                   "one at byte " + detail::offset_text(view.first, begin),
                    "correct byte_offset");
   }
   if (!view.empty && (view.lowest < begin || view.nbytes > end - view.lowest)) {
@@ -44,12 +44,12 @@ void check_offset(std::uintptr_t first, std::uintptr_t origin, DLDevice device) 
   if (proof.size() != 0 && is_out) {
     detail::refuse(errc::out_of_bounds, "byte_offset",
                    "a first element within the allocation of the object's address",
-                   "one at byte " + detail::byte_place(first, origin) + " from that address",
+                   "one at byte " + detail::offset_text(first, origin) + " from that address",
                    "correct the offset in the object's array interface");
   }
 }
 
-memory_owner place_of(nb::handle obj, const array_view& view) {
+memory_owner owner_of(nb::handle obj, const array_view& view) {
   if (has_tensor_type(obj)) {
     const tensor& own = *nb::inst_ptr<tensor>(obj);
     return {own.proof().context(), own.queue()};
@@ -77,19 +77,19 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   DLTensor described = describe(view);
   check_process();
   const tensor_structure structure = check_structure(described, view.element.storage);
-  memory_owner place = place_of(obj, view);
+  memory_owner owner = owner_of(obj, view);
   const bool empty = structure.empty;
   // The object's own address is looked up, because shape and offset may lead out of the
   // object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
-  described.device = detail::find_device_by_context({pointer, empty}, place.context);
+  described.device = detail::find_device_by_context({pointer, empty}, owner.context);
   if (producer != nullptr) {
-    *producer = place.queue;
+    *producer = owner.queue;
   }
   if (!queue.is_none()) {
-    place.queue = read_queue(queue);
+    owner.queue = read_queue(queue);
     described.device =
-        device_for_queue(pointer, empty, described.device, place.context, *place.queue);
+        device_for_queue(pointer, empty, described.device, owner.context, *owner.queue);
   }
   check_within(structure, view.bytes);
   if (!empty && structure.first != view.data) {
@@ -97,7 +97,7 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   }
   proved_tensor proved(described, flags,
                        detail::import_tensor(described, {}, view.element.storage));
-  proved.queue = std::move(place.queue);
+  proved.queue = std::move(owner.queue);
   proved.owner = keep(has_tensor_type(obj) ? nb::inst_ptr<tensor>(obj)->owner_for_others(obj)
                                            : nb::borrow(obj));
   return proved;

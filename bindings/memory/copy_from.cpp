@@ -72,8 +72,8 @@ nb::object copy_of_context(nb::handle values) {
   static imported ndarray{"numpy", "ndarray"};
   const nb::none as_it_is;
   const array_view view = read_array_view(values, as_it_is, as_it_is, as_it_is, nb::int_(0));
-  const memory_owner place = read_syclobj(view.syclobj);
-  const sycl::context& context = place.context;
+  const memory_owner owner = read_syclobj(view.syclobj);
+  const sycl::context& context = owner.context;
   const auto [begin, end] = view.bytes;
   const auto* lowest = reinterpret_cast<const unsigned char*>(begin);
   const auto knows = [&](std::uintptr_t address) {
@@ -97,8 +97,8 @@ nb::object copy_of_context(nb::handle values) {
   if (begin != end) {
     const without_gil unlocked;
     detail::with_runtime_errors("data", [&] {
-      if (place.queue) {
-        wait_unlocked(*place.queue);
+      if (owner.queue) {
+        wait_unlocked(*owner.queue);
       }
       sycl::queue queue(context, sycl::get_pointer_device(lowest, context),
                         sycl::property::queue::in_order());

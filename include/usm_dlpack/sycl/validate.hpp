@@ -114,13 +114,13 @@ std::string names_of(const accepted<Enum>& some, std::initializer_list<Enum> all
 }
 
 /// The distance of an address from a base in bytes, for messages.
-inline std::string byte_place(std::uintptr_t address, std::uintptr_t base) {
+inline std::string offset_text(std::uintptr_t address, std::uintptr_t base) {
   return address < base ? "-" + digits(base - address) : digits(address - base);
 }
 /// What a view outside of its bounds spans, for messages.
 inline std::string bytes_from(std::uintptr_t lowest, std::uint64_t count,
                               std::uintptr_t base) {
-  return "one of " + digits(count) + " bytes from byte " + byte_place(lowest, base);
+  return "one of " + digits(count) + " bytes from byte " + offset_text(lowest, base);
 }
 
 inline void check_usm_type(sycl::usm::alloc kind, const requirements& needs) {

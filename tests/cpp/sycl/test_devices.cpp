@@ -101,8 +101,8 @@ TEST(Device, WhatTheRuntimeThrowsIsRefusedWithItsText) {
     text = error.what();
   }
   ASSERT_FALSE(text.empty());
-  EXPECT_REFUSAL(detail::with_runtime_errors("device", broken_query), errc::runtime_error, "device",
-                 "an answer of the SYCL runtime", "the exception \"" + text + "\"");
+  EXPECT_REFUSAL(detail::with_runtime_errors("device", broken_query), errc::runtime_error,
+                 "device", "an answer of the SYCL runtime", "the exception \"" + text + "\"");
 }
 
 // --- Once in a process --------------------------------------------------------------------
