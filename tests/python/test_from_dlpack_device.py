@@ -160,7 +160,7 @@ def test_an_array_for_the_host_is_copied_where_its_usm_is_not_what_was_asked_for
 
 def test_an_array_for_the_host_that_reaches_out_of_its_usm_is_refused(queue):
     owner = allocate("host", UNPOOLED, queue)
-    capsule = in_pool(owner, shape=(UNPOOLED // 4 + 1,)).capsule()
+    capsule = in_pool(owner, shape=(2 * UNPOOLED,)).capsule()
     with refused("out_of_bounds", "shape"):
         from_dlpack(capsule, device=HERE)
     assert name_of(capsule) == b"dltensor_versioned"
