@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a refusal says to do is done here, and helps.
 
-A row of `TABLE` refuses a call, and then does exactly what the remedy says. The last test finds the
-remedies in the sources that no row applies; those that Python cannot apply have a reason in
-`NOT_APPLIED`.
+A row of `TABLE` refuses a call, and then does exactly what the remedy says. Each remedy that Python
+can apply has a row.
 """
 
 import ctypes
 import gc
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -1616,112 +1614,3 @@ def test_a_remedy_helps_in_a_process(program, succeed, variables_of):
     assert program.remedy in remedy
     after = succeed(BEGIN.format("", program.applied), **variables_of(program.variables_after))
     assert json.loads(after) == ROWS.tolist()
-
-
-# Ways that remedies name and no row goes, by the reason.
-NOT_APPLIED = {
-    "for who writes C++": {
-        "call to_managed_tensor in C++",
-        "cast to an owned_view",
-        "check that the allocation succeeded: sycl::malloc_* returns null where it fails",
-        "copy the elements",
-        "copy the elements to a strided layout first",
-        "copy the elements to host or shared USM",
-        "correct the mapping of the view",
-        "free other memory",
-        "have the producer pack the elements",
-        "index in a kernel",
-        "make the view smaller or correct its extents",
-        "name the kind that the array is to be in",
-        "pass the context",
-        "pass the context that it is of, the default one of its platform",
-        "pass the object that has the memory",
-        "pass the queue or the context of the one that is meant",
-        "return it before that",
-        "start a C++ program with OCL_ICD_FILENAMES=<folder of libsycl.so>/libintelocl.so",
-        "a queue of its root device alone, as sycl::queue(device)",
-        "the context, of the device that is meant",
-        "the handles of the other backend",
-        "use a device of the backend opencl",
-        "use a signed index type for negative strides",
-        "use a view of the kind that was allocated",
-        "use a view of const elements",
-        "use less",
-        "use the array that it was moved to",
-    },
-    "for who has a GPU, or devices of two backends": {
-        "copy the array to a device of the backend cuda",
-        "exchange arrays before the recording",
-        "move the array to a device of an accepted backend",
-        "pass a stream of the tensor's GPU that works",
-        "pass the consumer's CUDA stream",
-        "update the driver",
-    },
-    "no call: the program says what is wrong, and what is to install": {
-        "check that the device works, for example with python -m usm_dlpack",
-        "install ml_dtypes",
-        "repair the driver",
-        "run python -m usm_dlpack",
-    },
-}
-# Functions that get a remedy, and the place of this argument.
-REFUSING = {
-    "refuse": 4,
-    "refuse_argument": 4,
-    "refuse_pointer": 1,
-    "refuse_read_only_view": 0,
-    "check_computed": 3,
-}
-LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-# Where remedies stand beside the last argument of a refusal.
-REMEDIES = re.compile(
-    r"\b\w*remedy\s*\+?=([^;]*);"
-    r"|\b(?:remedy_of_late_import|contiguous_or)\([\w:&\s]*\) \{(.*?)\n\}",
-    re.DOTALL,
-)
-
-
-def arguments_of(source: str, name: str) -> list[list[str]]:
-    """Return the arguments of each call of a function in a source."""
-    calls = []
-    for match in re.finditer(rf"\b{name}\(", source):
-        arguments, depth, end = [""], 0, match.end()
-        while depth >= 0:
-            literal = LITERAL.match(source, end)
-            piece = literal[0] if literal else source[end]
-            depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(piece, 0)
-            if piece == "," and depth == 0:
-                arguments.append("")
-            else:
-                arguments[-1] += piece
-            end += len(piece)
-        calls.append(arguments)
-    return calls
-
-
-def words_of(expression: str) -> list[str]:
-    """Return its literals, those side by side as one, without what is for C++ alone."""
-    joined = re.sub(r'(?<!\\)"\s+"', "", expression)
-    texts = [text.replace('\\"', '"') for text in LITERAL.findall(joined)]
-    return [text.partition(", or in C++ ")[0] for text in texts]
-
-
-def ways_in_sources() -> set[str]:
-    """Return what the remedies of all refusals say to do."""
-    words: list[str] = []
-    for folder in ("include/usm_dlpack", "bindings"):
-        for file in sorted((ROOT / folder).rglob("*.[hc]pp")):
-            source = re.sub(r"^\s*//.*$", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-            for name, place in REFUSING.items():
-                for arguments in arguments_of(source, name):
-                    words += words_of("".join(arguments[place : place + 1]))
-            for either in REMEDIES.findall(source):
-                words += words_of("".join(either))
-    ways = {way.strip() for text in words for way in re.split(r", or\b", text)}
-    return {way for way in ways if " " in way}
-
-
-def test_each_remedy_is_applied_or_cannot_be_in_python():
-    applied = [row.remedy for row in (*TABLE, *PROGRAMS)]
-    not_applied = {way for way in ways_in_sources() if not any(way in remedy for remedy in applied)}
-    assert not_applied == set().union(*NOT_APPLIED.values())
