@@ -563,7 +563,7 @@ def test_an_array_in_another_order_is_read_anew_only_with_strides(memory, stride
 @pytest.mark.parametrize(
     ("obj", "remedy"),
     [
-        (np.zeros(3), "use from_dlpack(x, device=(14, 0)), which copies"),
+        (np.zeros(3), "use from_dlpack(x, device=(14, 0)), which also takes host memory"),
         (
             [1.0],
             "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), "
