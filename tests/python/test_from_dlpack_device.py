@@ -174,7 +174,7 @@ def test_an_empty_part_of_usm_for_the_host_needs_no_copy():
 
 
 @pytest.mark.parametrize("of", ["a library for the host", "a tensor"])
-def test_one_of_many_threads_takes_a_capsule(of, start):
+def test_one_of_many_threads_takes_a_capsule_behind_pending_work(of, start):
     """While one is ordered behind pending work, others run."""
     own = dpctl_queue() if of == "a library for the host" else new_queue(in_order=True)
     pending = start(own, "shared")
@@ -204,7 +204,7 @@ def test_a_capsule_of_a_tensor_for_the_host_has_its_queue_and_waits_for_it(start
 
 
 @pytest.mark.parametrize("copy", [None, True])
-def test_work_of_dpctls_queue_on_usm_of_an_array_for_the_host_is_waited_for(copy, start):
+def test_a_read_of_usm_of_an_array_for_the_host_waits_for_dpctls_queue(copy, start):
     pending = start(dpctl_queue(), "shared")
     array = ForeignArray(in_pool(pending.memory, dtype=(0, 32, 1)), device=(1, 0))
     queue = new_queue()
