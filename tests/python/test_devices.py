@@ -85,6 +85,18 @@ for number, device in enumerate(devices):
 """)
 
 
+def test_an_array_for_the_host_in_shared_usm_of_another_root_device_is_copied(run):
+    run("""
+owner = allocate(1, "shared")
+foreign = ForeignTensor(address_of(owner), shape=(4, 4))
+foreign.tensor.device_type = 1
+here, there = (from_dlpack(foreign.capsule(), device=(14, number)) for number in (1, 0))
+assert (here.data, here.device) == (address_of(owner), (14, 1))
+assert (there.data != address_of(owner), there.device) == (True, (14, 0))
+assert numpy.array_equal(there.numpy(), values)
+""")
+
+
 def test_arrays_are_copied_between_root_devices_of_each_kind(run):
     run("""
 for start, end in ((0, 1), (1, 0)):

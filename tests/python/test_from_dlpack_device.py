@@ -23,7 +23,7 @@ from capsules import (
     package_queue,
 )
 from memory_sources import UNPOOLED, TypedArray, address_of, allocate, kept, new_queue
-from pending_work import COUNT, VALUES, answer_behind
+from pending_work import COUNT, VALUES, answer_behind, check_order
 from place_cases import DeviceType, sub_device
 from refusals import refused, wrong_argument
 from threads_at_once import at_once
@@ -213,6 +213,13 @@ def test_a_read_of_usm_of_an_array_for_the_host_waits_for_dpctls_queue(copy, sta
         return from_dlpack(array, device=queue, copy=copy).numpy().ravel().tolist()
 
     assert answer_behind(pending, read) == VALUES
+
+
+def test_the_queue_of_an_array_for_the_host_waits_for_dpctls(consumer, start):
+    pending = start(dpctl_queue(), "shared")
+    array = ForeignArray(in_pool(pending.memory), device=(1, 0))
+    assert from_dlpack(array, device=consumer).data == address_of(pending.memory)
+    check_order(consumer, pending)
 
 
 @pytest.mark.parametrize("give", [OldArray, lambda capsule: capsule], ids=["array", "bare"])
