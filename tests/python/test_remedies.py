@@ -2,7 +2,7 @@
 """What a refusal says to do is done here, and helps.
 
 A row of `TABLE` refuses a call, and then does exactly what the remedy says. Each remedy that Python
-can apply has a row.
+can apply has a row, but for those that only say to correct a value.
 """
 
 import ctypes
@@ -297,14 +297,6 @@ TABLE = [
         lambda m: m.tensor((24,), dtype="float33"),
         lambda m: m.tensor((24,), dtype="bfloat16"),
         BYTES.view(ml_dtypes.bfloat16),
-    ),
-    Row(
-        "data_misaligned",
-        "byte_offset",
-        "correct byte_offset",
-        lambda m: m.tensor((4,), byte_offset=2),
-        lambda m: m.tensor((4,), byte_offset=4),
-        FLAT[1:5],
     ),
     Row(
         "data_misaligned",
@@ -620,15 +612,6 @@ TABLE = [
         lambda m: from_dlpack(foreign_on(m, dpctl.SyclQueue(root_device(0)))),
     ),
     Row(
-        "pointer_unknown",
-        "data",
-        "correct the object that offers it",
-        lambda m: filled(
-            m.tensor(), TypedArray(m.usm, syclobj=m.foreign_queue, data=(ROWS.ctypes.data, False))
-        ),
-        lambda m: filled(m.tensor(), TypedArray(m.allocate(queue=m.foreign_queue), shape=(3, 4))),
-    ),
-    Row(
         "context_not_default",
         "context",
         f"allocate with a {OF_THE_ROOT}",
@@ -667,22 +650,6 @@ TABLE = [
         BOUNDS,
         lambda m: m.tensor((4, 4)),
         lambda m: m.tensor((3, 4)),
-    ),
-    Row(
-        "out_of_bounds",
-        "byte_offset",
-        "correct byte_offset",
-        lambda m: m.tensor((3,), byte_offset=64),
-        lambda m: m.tensor((3,), byte_offset=4),
-        FLAT[1:4],
-    ),
-    Row(
-        "out_of_bounds",
-        "byte_offset",
-        "correct the offset in the object's array interface",
-        lambda m: to_dlpack_tensor(TypedArray(m.usm, shape=(2,), offset=1000)),
-        lambda m: to_dlpack_tensor(TypedArray(m.usm, shape=(2,), offset=10)),
-        FLAT[10:],
     ),
     Row("out_of_bounds", "shape", BOUNDS, imported(spoiled(shape=(4, 4))), RIGHT),
     Row(
@@ -753,13 +720,6 @@ TABLE = [
         lambda _: from_dlpack(ROWS.copy(), device=HERE),
     ),
     Row(
-        "device_type_unsupported",
-        "__dlpack_device__",
-        "correct the producer",
-        lambda m: from_dlpack(ForeignArray(ForeignTensor(address_of(m.usm)), device=14)),
-        RIGHT,
-    ),
-    Row(
         "no_device",
         "device.device_id",
         "give an id of this process, or check ONEAPI_DEVICE_SELECTOR",
@@ -815,13 +775,6 @@ TABLE = [
         "have __dlpack__() return a capsule",
         lambda m: made_of(m.tensor()),
         lambda m: made_of(m.tensor().__dlpack__()),
-    ),
-    Row(
-        "capsule_unusable",
-        "__dlpack_c_exchange_api__",
-        "correct the producer",
-        lambda m: from_dlpack(failing_table(m)),
-        lambda m: from_dlpack(failing_table(m, gives=True)),
     ),
     *(
         Row(
@@ -1081,20 +1034,6 @@ TABLE = [
     Row(TypeError, "device_id", "pass one", lambda _: root_device("0"), lambda _: on_device(0)),
     Row(
         ValueError,
-        "device_id",
-        "correct the value",
-        lambda _: root_device(2**70),
-        lambda _: on_device(0),
-    ),
-    Row(
-        ValueError,
-        "shape[0]",
-        "correct the value",
-        lambda m: m.tensor((-3, 4)),
-        lambda m: m.tensor((3, 4)),
-    ),
-    Row(
-        ValueError,
         "order",
         "pass one of these",
         lambda m: from_dlpack(m.tensor(), order="F"),
@@ -1112,13 +1051,6 @@ TABLE = [
         "usm_types",
         "pass names",
         lambda m: validate(m.tensor(), usm_types=5),
-        lambda m: taken(lambda x: validate(x, usm_types=("device",)), m.tensor()),
-    ),
-    Row(
-        ValueError,
-        "usm_types",
-        "correct the name",
-        lambda m: validate(m.tensor(), usm_types=("gpu",)),
         lambda m: taken(lambda x: validate(x, usm_types=("device",)), m.tensor()),
     ),
     Row(
@@ -1166,22 +1098,6 @@ TABLE = [
         ROWS.astype(np.float64),
     ),
     Row(
-        ValueError,
-        "__sycl_usm_array_interface__",
-        "correct the object that offers it",
-        lambda m: to_dlpack_tensor(TypedArray(m.usm, version=2)),
-        lambda m: to_dlpack_tensor(TypedArray(m.usm, version=1)),
-        FLAT,
-    ),
-    Row(
-        ValueError,
-        "syclobj",
-        "correct the object that offers it",
-        lambda m: to_dlpack_tensor(TypedArray(m.usm, syclobj="no device")),
-        lambda m: to_dlpack_tensor(TypedArray(m.usm, syclobj=m.queue)),
-        FLAT,
-    ),
-    Row(
         TypeError,
         "syclobj",
         "pass one of dpctl's objects",
@@ -1191,34 +1107,11 @@ TABLE = [
     ),
     Row(
         ValueError,
-        "byte_offset",
-        "correct byte_offset",
-        lambda m: to_dlpack_tensor(m.usm, dtype="float32", byte_offset=52),
-        lambda m: to_dlpack_tensor(m.usm, dtype="float32", byte_offset=44),
-        FLAT[11:],
-    ),
-    Row(
-        ValueError,
-        "byte_offset",
-        "correct byte_offset or dtype",
-        lambda m: to_dlpack_tensor(m.usm, dtype="float32", byte_offset=2),
-        lambda m: to_dlpack_tensor(m.usm, dtype="float32", byte_offset=4),
-        FLAT[1:],
-    ),
-    Row(
-        ValueError,
         "dtype",
         "or pass each extent as shape",
         lambda m: to_dlpack_tensor(m.tensor((10,), dtype="uint8"), dtype="float32"),
         lambda m: to_dlpack_tensor(m.tensor((10,), dtype="uint8"), dtype="float32", shape=2),
         FLAT[:2],
-    ),
-    Row(
-        ValueError,
-        "shape",
-        "correct shape",
-        lambda m: m.tensor((5, -1)),
-        lambda m: m.tensor((3, -1)),
     ),
     Row(
         ValueError,
@@ -1258,13 +1151,6 @@ TABLE = [
         lambda m: to_dlpack_tensor(m.columns(), dtype="uint8"),
         lambda m: to_dlpack_tensor(from_dlpack(m.columns(), order="C"), dtype="uint8"),
         FLAT.reshape(4, 3).T.copy().reshape(12).view(np.uint8),
-    ),
-    Row(
-        ValueError,
-        "strides",
-        "correct shape or strides (in elements)",
-        lambda m: m.tensor((3, 4), strides=(1,)),
-        lambda m: m.tensor((3, 4), strides=(4, 1)),
     ),
     Row(
         TypeError,
@@ -1310,20 +1196,6 @@ TABLE = [
             Table(ForeignTensor(0)).array(DLPackTensor.__dlpack_c_exchange_api__)
         ),
         lambda m: from_dlpack(failing_table(m, gives=True)),
-    ),
-    Row(
-        ValueError,
-        "sycl_queue",
-        "correct the attribute of the object's class",
-        lambda m: from_dlpack(ROWS, device=SimpleNamespace(sycl_queue=3)),
-        lambda m: from_dlpack(ROWS, device=SimpleNamespace(sycl_queue=m.queue)),
-    ),
-    Row(
-        TypeError,
-        "sycl_device",
-        "correct the attribute of the object's class",
-        lambda m: from_dlpack(ROWS, device=SimpleNamespace(sycl_device=3)),
-        lambda m: from_dlpack(ROWS, device=SimpleNamespace(sycl_device=m.queue.sycl_device)),
     ),
     Row(
         ValueError,
