@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Readers of Python arguments. They refuse a wrong value with a sentence that shows it.
+// Readers of Python arguments. They refuse a wrong value with a sentence that shows it. A
+// reader that several functions use belongs here; one of SYCL objects in places.hpp.
 #pragma once
 
 #include "arguments/errors.hpp"

@@ -2,6 +2,7 @@
 //
 // Reads the arguments of Python's `to_dlpack_tensor`, which describe a view of memory, and the
 // SYCL array interface of the object. Nothing is proved here: to_dlpack_tensor.cpp does that.
+// A new argument is read in `read_array_view`, a new field in `read_fields`.
 #pragma once
 
 #include "arguments/dtypes.hpp"

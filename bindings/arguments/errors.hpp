@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors in Python: the package's exceptions, wrong arguments, and the texts of objects.
+// Errors in Python: the package's exceptions, wrong arguments, and the texts of objects. How
+// an error becomes an exception of Python is decided here; the codes are in core/error.hpp.
 #pragma once
 
 #include "order/guarded.hpp"

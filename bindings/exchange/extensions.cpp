@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of python/package.hpp, for extensions of users. They throw nothing, and only C
-// types cross.
+// types cross. A new function needs a field of the table, and a new version.
 #include "arguments/places.hpp"
 #include "exchange/capsule.hpp"
 #include "exchange/producer.hpp"

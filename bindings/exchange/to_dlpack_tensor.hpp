@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python's `to_dlpack_tensor`: the export protocol.
+// Python's `to_dlpack_tensor`: the export protocol. A rule for what the object says belongs
+// here, one for all memory in sycl/to_dlpack.hpp.
 #pragma once
 
 #include "order/guarded.hpp"

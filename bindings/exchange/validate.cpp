@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Python's `validate` and UsmAllocation.
+// Python's `validate` and UsmAllocation. A new requirement also needs a field of
+// `requirements` in sycl/validate.hpp.
 #include "arguments/arguments.hpp"
 #include "arguments/dtypes.hpp"
 #include "arguments/places.hpp"

@@ -4,7 +4,8 @@
 // before. A copy is complete when it is returned. Its elements do not overlap: positive
 // strides are kept if the elements neither overlap nor have gaps; otherwise the copy is
 // compact in C order. Packed elements are copied by whole bytes; a copy that would have to
-// take them apart is refused (`dtype_unsupported`).
+// take them apart is refused (`dtype_unsupported`). A new way to copy must write no byte
+// between the elements of its destination.
 #pragma once
 
 #include "order/queues.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DLPackTensor.copy_from: reads values from anywhere, and writes only to the tensor's
-// elements.
+// elements. How bytes are copied is in copies.cpp.
 #include "arguments/array_interface.hpp"
 #include "arguments/dtypes.hpp"
 #include "arguments/places.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Root devices and their ids, for Python.
+// Root devices and their ids, for Python. Which id a device has is decided in
+// sycl/devices.hpp.
 #include "arguments/dtypes.hpp"
 #include "arguments/places.hpp"
 #include "module.hpp"

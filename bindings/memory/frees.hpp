@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Frees memory after the work of queues. All USM of this package and of extensions is freed
-// here.
+// here. `free_finished` runs in every import and allocation, so it must not wait.
 #pragma once
 
 #include <usm_dlpack/sycl/config.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The properties of memory that DLPackTensor and UsmAllocation share.
+// The properties of memory that DLPackTensor and UsmAllocation share. A property of one class
+// alone is in the file of that class.
 #pragma once
 
 #include "arguments/places.hpp"

@@ -2,7 +2,7 @@
 //
 // The order between SYCL queues of the backend cuda and CUDA streams, by CUDA's events. The
 // host waits only for host tasks, or for a queue of another context. The current CUDA context
-// is afterwards as it was.
+// is afterwards as it was. The module calls the CUDA driver only here.
 #pragma once
 
 #include "order/queues.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A module and a class of nanobind whose functions hold an `inside_module` while they run.
+// Every function for Python must be defined by them.
 #pragma once
 
 #include "order/process.hpp"

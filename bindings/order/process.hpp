@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The process and its interpreter. The SYCL runtime does not survive fork(). Threads of the
-// runtime may drop Python objects until the process ends.
+// runtime may drop Python objects until the process ends. What holds in a child of fork() and
+// at exit is decided here.
 #pragma once
 
 #include <nanobind/nanobind.h>

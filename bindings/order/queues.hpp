@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rule of order: which queue waits for which. A wait releases the GIL only if the first
-// query finds pending work, because taking the GIL back from a busy thread is slow.
+// query finds pending work, because taking the GIL back from a busy thread is slow. How a
+// queue is waited for is in sycl/runtime_defects.hpp.
 #pragma once
 
 #include "order/process.hpp"

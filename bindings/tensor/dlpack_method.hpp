@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPackTensor.__dlpack__, and the managed tensors of a DLPackTensor.
+// DLPackTensor.__dlpack__, and the managed tensors of a DLPackTensor. A new keyword of
+// `__dlpack__` is read in `export_capsule`.
 #pragma once
 
 #include "tensor/tensor.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Python's HostView and CudaView: a tensor as an array in host memory, or in CUDA memory,
-// without a copy.
+// without a copy. A view for another kind of library belongs here.
 #pragma once
 
 #include "tensor/tensor.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of element types and DLPack dtypes, dtype names, and element storage.
+// The table of element types and DLPack dtypes, dtype names, and element storage. A new dtype
+// of DLPack is a row of `type_code_rows`.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One exception type, one code for all refusals that a caller handles alike, one form of
-// sentence.
+// sentence. A new code is a row of `error_table`, a section in docs/errors/, and a new version
+// of python/package.hpp.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

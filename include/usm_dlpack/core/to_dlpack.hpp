@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Producer: describes an mdspan-like view as a DLTensor of a device that the caller names.
+// Producer: describes an mdspan-like view as a DLTensor of a device that the caller names. A
+// rule that needs a device is in sycl/to_dlpack.hpp.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views with an owner, and the owner that is a Python object.
+// Views with an owner, and the owner that is a Python object. The casters that make them are
+// in nanobind/ and pybind11/.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a view in Python signatures, made at compile time.
+// The text of a view in Python signatures, made at compile time. Both bindings show the same
+// text.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of root devices, their platforms and default contexts, built on first use. A
-// device's position is its DLPack id; a device that fails does not affect the others.
+// device's position is its DLPack id; a device that fails does not affect the others. Which
+// devices have ids, and which, is decided only here.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

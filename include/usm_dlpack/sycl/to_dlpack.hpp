@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Producer: describes views of USM as DLTensors, by the export protocol.
+// Producer: describes views of USM as DLTensors, by the export protocol. A new rule is a step
+// here, and a row in docs/checks.md.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Consumer: what it may require of a tensor, the import protocol, and the facts that it
-// proves.
+// proves. A new rule is a step of `import_protocol`, and a row in docs/checks.md.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>
