@@ -350,11 +350,19 @@ bool are_peers(std::int32_t device_id, std::int32_t other) {
 }
 
 /// Whether one memcpy of the destination's queue can copy the source. A driver need not
-/// support copies between root devices that are not peers, even within a context.
+/// support copies between root devices that are not peers, even within a context. Host memory
+/// can be shared USM of another root device.
 bool one_copy_reaches(const proved_tensor& source, std::int32_t device_id) {
-  return source.is_on_host() || source.proof.usm_type() == sycl::usm::alloc::host ||
-         source.proof.device_id() == device_id ||
-         are_peers(device_id, source.proof.device_id());
+  sycl::usm::alloc kind = source.proof.usm_type();
+  std::int32_t source_id = source.proof.device_id();
+  if (source.is_on_host()) {
+    const detail::allocation memory = detail::find_allocation(
+        bytes_of(source), detail::device_table::get().platform_of(device_id));
+    kind = memory.kind;
+    source_id = memory.device_id;
+  }
+  return kind == sycl::usm::alloc::unknown || kind == sycl::usm::alloc::host ||
+         source_id == device_id || are_peers(device_id, source_id);
 }
 
 }  // namespace
