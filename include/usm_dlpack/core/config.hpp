@@ -5,7 +5,7 @@
 #pragma once
 
 #define USM_DLPACK_VERSION_MAJOR 0
-#define USM_DLPACK_VERSION_MINOR 1
+#define USM_DLPACK_VERSION_MINOR 2
 #define USM_DLPACK_VERSION_PATCH 0
 
 #if !defined(__GNUC__) && !defined(__clang__)
