@@ -87,7 +87,7 @@ def comparisons(peer: Any, extension: Any) -> list[tuple[str, float | None, Call
         ("`to_dlpack_tensor` of dpctl.memory / `from_dlpack` of a tensor", 3.3,
          partial(to_dlpack_tensor, memory), take),
         *(
-            (f"the same with `{spelling}` / `from_dlpack` of a tensor", 4,
+            (f"the same with `{spelling}` / `from_dlpack` of a tensor", 5,
              partial(to_dlpack_tensor, memory, **keywords), take)
             for spelling, keywords in SPELLINGS.items()
         ),
