@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structs of dlpack.h and Python's capsules, by ctypes: read, and made as a producer does."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from .adapter import NotSupportedError
+from .cases import compact_strides
+
+READ_ONLY, IS_COPIED = 1, 2
+KNOWN_FLAGS = 7
+CPU, ONEAPI = 1, 14  # kDLCPU, kDLOneAPI
+VERSIONED, LEGACY = b"dltensor_versioned", b"dltensor"
+USED = {VERSIONED: b"used_dltensor_versioned", LEGACY: b"used_dltensor"}
+# Code and bits of NumPy's dtypes.
+DTYPES = {
+    **{f"int{bits}": (0, bits) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (1, bits) for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": (2, bits) for bits in (16, 32, 64)},
+    **{f"complex{bits}": (5, bits) for bits in (64, 128)},
+    "bool": (6, 8),
+}
+
+
+class DLTensor(ctypes.Structure):
+    """``DLTensor``."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class DLManagedTensor(ctypes.Structure):
+    """``DLManagedTensor``, of before version 1.0."""
+
+    _fields_ = (
+        ("dl_tensor", DLTensor),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+
+class DLManagedTensorVersioned(ctypes.Structure):
+    """``DLManagedTensorVersioned``."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("dl_tensor", DLTensor),
+    )
+
+
+# Of a deleter or a destructor. A capsule comes as an address: a reference would revive it.
+_Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    """Return a function of Python's C interface, called with the GIL held."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_new = _function(
+    "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)
+_get_name = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+_set_name = _function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_get_pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_name_at = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
+
+# Structs, callbacks and names stay as long as the process: a capsule may outlive its case.
+_kept: list[Any] = []
+
+
+def name_of(capsule: Any) -> bytes | None:
+    """Return a capsule's name."""
+    name: bytes | None = _get_name(capsule)
+    return name
+
+
+def pointer_of(capsule: Any) -> int:
+    """Return what a capsule points to."""
+    return int(_get_pointer(capsule, _get_name(capsule)))
+
+
+def content_of(capsule: Any) -> Any:
+    """Return the managed tensor in a capsule, as a struct in place, which keeps the capsule."""
+    name = name_of(capsule)
+    assert name in (*USED, *USED.values()), f"a capsule of the name {name!r}"
+    kind = DLManagedTensorVersioned if name.endswith(b"_versioned") else DLManagedTensor
+    content = kind.from_address(pointer_of(capsule))
+    content.capsule = capsule
+    return content
+
+
+def consume(capsule: Any) -> Any:
+    """Take what a capsule owns, as a consumer in C does: the caller runs the deleter."""
+    content = content_of(capsule)
+    _set_name(capsule, USED[_get_name(capsule)])
+    return content
+
+
+def call_deleter(managed: Any) -> None:
+    """Run a managed tensor's deleter, if there is one, without the GIL as C code would."""
+    if managed.deleter:
+        _Callback(managed.deleter)(ctypes.addressof(managed))
+
+
+def integers(pointer: Any, count: int) -> tuple[int, ...]:
+    """Return the extents or strides of a tensor."""
+    return tuple(int(value) for value in pointer[:count])
+
+
+def first_element(tensor: Any) -> int:
+    """Return the address of a tensor's first element."""
+    return int(tensor.data or 0) + int(tensor.byte_offset)
+
+
+class Foreign:
+    """A managed tensor of another library, valid until a case spoils a field of ``tensor``.
+
+    It keeps the owner of its memory, and counts the calls of its deleter.
+    """
+
+    def __init__(
+        self,
+        address: int,
+        shape: Sequence[int],
+        dtype: str = "float32",
+        strides: Sequence[int] | None = None,
+        device: tuple[int, int] = (ONEAPI, 0),
+        legacy: bool = False,
+        owner: Any = None,
+    ) -> None:
+        self.address, self.device, self.owner = address, device, owner
+        self.managed: Any = DLManagedTensor() if legacy else DLManagedTensorVersioned()
+        self.name = LEGACY if legacy else VERSIONED
+        self.deletions = 0
+        self._counting = self
+        if not legacy:
+            self.managed.major, self.managed.minor = 1, 1
+        self._callbacks = _Callback(self._delete), _Callback(self._destroy)
+        self.managed.deleter = ctypes.cast(self._callbacks[0], ctypes.c_void_p)
+        tensor = self.tensor = self.managed.dl_tensor
+        tensor.data = address
+        tensor.device_type, tensor.device_id = device
+        tensor.code, tensor.bits = DTYPES[dtype]
+        tensor.lanes = 1
+        tensor.ndim = len(shape)
+        tensor.shape = self.array(shape)
+        tensor.strides = self.array(compact_strides(shape) if strides is None else strides)
+        _kept.append(self)
+
+    def array(self, values: Sequence[int]) -> Any:
+        """Return an array for ``shape`` or ``strides`` that lives as long as the process."""
+        array = (ctypes.c_int64 * max(1, len(values)))(*values)
+        _kept.append(array)
+        return array
+
+    def capsule(self, name: bytes | None = None) -> Any:
+        """Return a fresh capsule, whose death runs the deleter if nobody consumed it."""
+        name = name or self.name
+        _kept.append(name)
+        destructor = ctypes.cast(self._callbacks[1], ctypes.c_void_p)
+        return _new(ctypes.addressof(self.managed), name, destructor)
+
+    def legacy_twin(self) -> "Foreign":
+        """Return the same tensor in a legacy struct, whose deleter counts here."""
+        twin = Foreign(self.address, (), legacy=True, owner=self.owner)
+        ctypes.pointer(twin.tensor)[0] = self.tensor
+        if not self.managed.deleter:
+            twin.managed.deleter = None
+        twin._counting = self
+        return twin
+
+    def _delete(self, address: int) -> None:
+        self._counting.deletions += 1
+
+    def _destroy(self, capsule: int) -> None:
+        if _name_at(capsule) not in USED.values():
+            call_deleter(self.managed)
+
+
+class Producer:
+    """An array of another library, up to date with DLPack, over a `Foreign`.
+
+    It keeps the last capsule, and the keywords of each call. A consumer that names no version gets
+    a legacy capsule, if that can say the same.
+    """
+
+    def __init__(self, foreign: Foreign) -> None:
+        self.foreign = foreign
+        self.capsule: Any = None
+        self.calls: list[dict[str, Any]] = []
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: Any = None,
+    ) -> Any:
+        """Return a capsule, of the consumer's version."""
+        self.calls.append(
+            {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        )
+        given = self.foreign
+        if max_version is None and given.name == VERSIONED:
+            if given.managed.flags or given.managed.major != 1:
+                raise NotSupportedError("it asks for no versioned capsule")
+            given = given.legacy_twin()
+        self.capsule = given.capsule()
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return the device of the tensor."""
+        return self.foreign.tensor.device_type, self.foreign.tensor.device_id
+
+
+class OldProducer(Producer):
+    """An array from before the keywords."""
+
+    def __dlpack__(self) -> Any:  # type: ignore[override]
+        """Return a capsule."""
+        return super().__dlpack__()
+
+
+_Managed = ctypes.POINTER(DLManagedTensorVersioned)
+_Out = ctypes.POINTER(ctypes.c_void_p)
+_SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+
+
+class DLPackExchangeAPI(ctypes.Structure):
+    """``DLPackExchangeAPI``: functions that are called with the GIL held."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("prev_api", ctypes.c_void_p),
+        (
+            "allocate",
+            ctypes.PYFUNCTYPE(
+                ctypes.c_int,
+                ctypes.POINTER(DLTensor),
+                ctypes.POINTER(_Managed),
+                ctypes.c_void_p,
+                _SetError,
+            ),
+        ),
+        (
+            "from_object",
+            ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Managed)),
+        ),
+        ("to_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _Out)),
+        ("borrow", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))),
+        ("work_stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, _Out)),
+    )
+
+
+class ExchangeAPI:
+    """The table of a type. A function that fails raises what it has set as the Python error."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.table = DLPackExchangeAPI.from_address(pointer_of(capsule))
+
+    def export(self, array: Any) -> Any:
+        """Return a managed tensor, whose deleter the caller runs, as a struct in place."""
+        out = _Managed()
+        assert self.table.from_object(array, out) == 0
+        return out.contents
+
+    def take(self, managed: Any) -> Any:
+        """Return the object of a managed tensor, which is stolen."""
+        out = ctypes.c_void_p()
+        assert self.table.to_object(ctypes.addressof(managed), out) == 0
+        taken = ctypes.cast(out, ctypes.py_object).value
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(taken))  # the reference that came out
+        return taken
+
+    def borrow(self, array: Any) -> Any:
+        """Return a ``DLTensor`` that lives as long as the array."""
+        described = DLTensor()
+        assert self.table.borrow(array, described) == 0
+        return described
+
+    def allocate(self, prototype: DLTensor) -> Any:
+        """Return a managed tensor of new memory, whose deleter the caller runs."""
+        errors: list[str] = []
+        set_error = _SetError(lambda _, kind, text: errors.append(f"{kind!r}: {text!r}"))
+        out = _Managed()
+        if self.table.allocate(prototype, out, None, set_error) != 0:
+            raise BufferError(*errors)
+        return out.contents

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conformance suite, against this package, other libraries, and libraries with a fault."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import clean_environment
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "conformance"))
+
+from conformance_faults import FAULTS, Library  # noqa: E402
+
+# What libraries are known to fail.
+FAILED_BY = {
+    "Ours": set(),
+    "OfNanobind": set(),
+    "OfPybind11": set(),
+    "NumPy": {"refuse.null", "refuse.null-shape"},
+    "TvmFfi": {
+        *(f"keywords.{name}" for name in ("copy", "copy-values")),
+        *(f"keywords.{name}" for name in ("host", "host-flag", "host-views")),
+        *(f"refuse.{name}" for name in ("bounds", "device-id", "device-type", "negative-extent")),
+        *(f"refuse.{name}" for name in ("negative-rank", "not-usm", "null", "null-shape")),
+        *("refuse.overflow", "capsule.old-version", "stream.nonsense", "take.max-version"),
+    },
+}
+# One root device has no other.
+NOT_RUN_BY_OURS = {"refuse.other-device"}
+
+
+def conform(adapter: str, *options: str, **variables: str) -> tuple[set[str], set[str], str]:
+    """Return the cases that failed, those that were not run, and what was printed."""
+    paths = (ROOT / "conformance", ROOT / "tests" / "python" / "support")
+    done = clean_environment.run(
+        *(sys.executable, "-m", "pytest", "--pyargs", "usm_dlpack_conformance"),
+        *("-p", "usm_dlpack_conformance.plugin", "-p", "no:cacheprovider"),
+        *("-c", os.devnull, "--tb=short", "--adapter", adapter, *options),
+        PYTHONPATH=os.pathsep.join(map(str, paths)),
+        timeout=300,
+        **variables,
+    )
+    failed, not_run = (
+        set(re.findall(rf"(?m)^{result} +([\w.-]+) \(", done.stdout))
+        for result in ("FAILED", "not run")
+    )
+    assert re.search(r"(?m)^\d+ passed, \d+ FAILED, \d+ not run$", done.stdout), done.stdout
+    assert done.returncode == (1 if failed else 0), done.stdout
+    return failed, not_run, done.stdout
+
+
+def test_our_arrays_do_what_the_cases_ask():
+    failed, not_run, printed = conform("conformance_adapters:Ours", "--together")
+    assert (failed, not_run) == (set(), NOT_RUN_BY_OURS), printed
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("name", FAILED_BY)
+def test_each_library_does_what_the_cases_ask_but_for_what_is_known(name):
+    failed, _, printed = conform(f"conformance_adapters:{name}")
+    assert failed == FAILED_BY[name], printed
+
+
+def test_our_ids_are_right_among_several_root_devices(
+    several_devices: Callable[[int], dict[str, str]],
+):
+    words = "position or sub_device or another_device or another_context"
+    failed, not_run, printed = conform(
+        "conformance_adapters:Ours", "-k", words, **several_devices(3)
+    )
+    assert (failed, not_run) == (set(), set()), printed
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("library", FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_found_by_the_cases_that_are_for_it(library: type[Library]):
+    """In one process, since none of these libraries crashes."""
+    name = f"conformance_faults:{library.__name__}"
+    failed, _, printed = conform(name, "--together")
+    assert failed == library.found_by, printed
+
+
+def test_the_suite_needs_neither_this_package_nor_dpctl():
+    code = "import sys, usm_dlpack_conformance.test_consumer, usm_dlpack_conformance.plugin\n"
+    code += "print(sorted({'dpctl', 'usm_dlpack'} & set(sys.modules)))"
+    path = str(ROOT / "conformance")
+    done = clean_environment.run(sys.executable, "-c", code, PYTHONPATH=path)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
