@@ -19,7 +19,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "drivers")]
+
+from reported import run_tests  # noqa: E402
 
 from dev import (  # noqa: E402
     DEV,
@@ -30,7 +32,6 @@ from dev import (  # noqa: E402
     absent,
     require_debian_packages,
     run,
-    run_tests,
 )
 
 HERE = Path(__file__).resolve().parent

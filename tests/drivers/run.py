@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import rig
+from reported import run_tests
 from rig import FOLDER, ROOT, VENV
 
-from dev import WHEELS, RefusalError, run_tests
+from dev import WHEELS, RefusalError
 
 HERE = Path(__file__).resolve().parent
 PYTHON_TESTS = ROOT / "tests" / "python"
