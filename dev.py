@@ -263,6 +263,10 @@ PROGRAMS = {
         "tests/compilers/build_legs.py",
         "Build and run the C++ core with every supported compiler, language version and mdspan.",
     ),
+    "all": (
+        ".ci/all.py",
+        "Run every test that needs no GPU, one stage after the other; print a table of them.",
+    ),
     "wheels": (
         "tests/packaging/every_python.py",
         "Make the wheels of a release and the sdist in dist/, and install each by itself.",
@@ -301,9 +305,12 @@ PROGRAMS = {
     ),
 }
 EXTENDED = """\
-Extended, for a release and when you change what they guard; continuous integration runs all others:
-cuda, valgrind, cycles, mutation, benchmark, speed, all legs of compilers, docs --browser,
-interoperability --extended, pythons --extended (Python 3.14).
+Continuous integration runs lint, demo, test, gpu, docs, and one leg of compilers. Run `all` before
+a release: it also runs test --all, interoperability, pythons, threads, all legs of compilers, fuzz,
+cycles, mutation and valgrind. When you change what one of them guards, run that one.
+
+Neither runs cuda, benchmark, speed, docs --browser, compilers --every, interoperability --extended
+or pythons --extended (Python 3.14).
 
 `python3 dev.py COMMAND --help` lists the options of one."""
 
