@@ -159,24 +159,60 @@ def prepare(*requirements: str, packages: dict[str, str] | None = None) -> Envir
     return environment
 
 
-def is_installed(environment: Environment) -> bool:
-    """Return whether an environment has the package, newer than all its sources."""
-    modules = environment.folder.glob("lib/python*/site-packages/usm_dlpack/_core*.so")
-    installed = max((module.stat().st_mtime for module in modules), default=0.0)
-    trees = [ROOT / name for name in ("bindings", "cmake", "docs/errors", "include", "python")]
-    files = [ROOT / "pyproject.toml", ROOT / "CMakeLists.txt"]
+def installed_module(environment: Environment) -> Path | None:
+    """Return the package's compiled module in an environment."""
+    found = environment.folder.glob("lib/python*/site-packages/usm_dlpack/_core*.so")
+    return next(found, None)
+
+
+def is_newer(file: Path | None, others: list[Path]) -> bool:
+    """Return whether a file is there, and has changed after all others."""
+    if file is None or not file.exists():
+        return False
+    return file.stat().st_mtime >= max(other.stat().st_mtime for other in others)
+
+
+def is_built(environment: Environment) -> bool:
+    """Return whether an environment has the package, newer than all that its build reads.
+
+    Its Python files are not built: `copy_python_files`.
+    """
+    trees = [ROOT / name for name in ("bindings", "cmake", "docs/errors", "include")]
     # Folders too: their times tell of a file that is no more.
-    files += [file for tree in trees for file in tree.rglob("*") if "__pycache__" not in file.parts]
-    return max(file.stat().st_mtime for file in files) < installed
+    sources = [file for tree in trees for file in (tree, *tree.rglob("*"))]
+    sources += [ROOT / "pyproject.toml", ROOT / "CMakeLists.txt"]
+    return is_newer(installed_module(environment), sources)
+
+
+def copy_python_files(environment: Environment) -> None:
+    """Copy the package's Python files to an environment that has the package."""
+    module = installed_module(environment)
+    assert module is not None
+    sources, package = ROOT / "python" / "usm_dlpack", module.parent
+    for file in package.rglob("*.py"):
+        if not (sources / file.relative_to(package)).exists():
+            file.unlink()
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(sources, package, ignore=ignored, dirs_exist_ok=True)
 
 
 def prepare_package(requirements: str, packages: dict[str, str] | None = None) -> Environment:
-    """Prepare, and install the package, unless it is there as new as these sources."""
-    environment = prepare("-r", requirements, *WHEELS, packages=packages)
-    if is_installed(environment):
-        environment.install("usm-dlpack[cpu,test]")
-    else:
+    """Prepare, and install the package, unless it is there as these sources are.
+
+    Where the same was installed last, and nothing since, pip is not run at all.
+    """
+    environment = prepare(packages=packages)
+    last = environment.folder / "installed_last.txt"
+    folders = [*environment.folder.glob("lib/python*/site-packages")]  # pip renews their times
+    changing = [*folders, *(ROOT / "requirements").iterdir()]
+    if not is_built(environment):
+        environment.install("-r", requirements, *WHEELS)
         environment.install_project(".[cpu,test]")
+        last.write_text(requirements)
+    elif not (is_newer(last, changing) and last.read_text() == requirements):
+        environment.install("-r", requirements, *WHEELS, "usm-dlpack[cpu,test]")
+        last.write_text(requirements)
+    copy_python_files(environment)
     return environment
 
 

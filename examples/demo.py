@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from dev import RefusalError, is_installed, prepare, run  # noqa: E402
+from dev import RefusalError, copy_python_files, is_built, prepare, run  # noqa: E402
 
 # What builds a user's extension without isolation.
 FOR_EXTENSION = ["cmake", "ninja", "nanobind>=3.1", "scikit-build-core>=1.1"]
@@ -27,8 +27,9 @@ def demo() -> int:
         "some minutes",
         flush=True,
     )
-    package = "usm-dlpack[cpu,demo]" if is_installed(environment) else ".[cpu,demo]"
+    package = "usm-dlpack[cpu,demo]" if is_built(environment) else ".[cpu,demo]"
     environment.install(package, *FOR_EXTENSION)
+    copy_python_files(environment)
     environment.install("--no-build-isolation", "./examples/extension")
     print("3 of 3: a kernel on dpnp's arrays, on a SYCL device: docs/examples/heat.py", flush=True)
     folder = ROOT / "build" / "demo"
