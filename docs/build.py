@@ -18,6 +18,7 @@ from dev import (  # noqa: E402
     make_environment,
     prepare_package,
     require_debian_packages,
+    require_python,
 )
 
 DOXYGEN = {"doxygen": "/usr/bin/doxygen"}
@@ -44,6 +45,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="dev.py docs", description=__doc__)
     parser.add_argument("--browser", action="store_true", help="look at all pages in Chromium too")
     browser = parser.parse_args().browser
+    require_python(11)  # for Sphinx
     try:
         require_debian_packages(absent(CHROMIUM) if browser else [])
         return build() or (look_at_pages() if browser else 0)
