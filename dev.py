@@ -216,29 +216,6 @@ def prepare_package(requirements: str, packages: dict[str, str] | None = None) -
     return environment
 
 
-# What `test --all` has beyond `test`.
-BEYOND = (
-    "sanitizers (ASan, UBSan) in C++, each header alone, and tests that build, repeat for long, or "
-    "start many processes"
-)
-
-
-def test(all: bool, k: str | None) -> int:  # noqa: A002, as the option is called
-    """Run the tests that every change must pass, in C++ and in Python."""
-    environment = prepare_package("requirements/test.txt", GOOGLETEST)
-    if k is not None:
-        return environment.run(environment.python, "-m", "pytest", "-k", k, check=False)
-    preset = "dev" if all else "quick"
-    chosen = [] if all else ["-m", "not extended"]
-    environment.run("cmake", "--preset", preset)
-    environment.run("cmake", "--build", "--preset", preset)
-    environment.run("ctest", "--preset", preset)
-    environment.run(environment.python, "-m", "pytest", *chosen)
-    if not all:
-        print(f"\n`python3 dev.py test --all` adds {BEYOND}")
-    return 0
-
-
 def lint() -> int:
     """Check layout, style and types, with the tools that requirements/lint.txt pins."""
     require_debian_packages([p for p in missing_for_python() if p.endswith("-venv")])
@@ -258,7 +235,7 @@ def lint() -> int:
 
 def run_program(program: str, *options: str) -> int:
     """Run a program of the project, which makes its environments itself."""
-    if "--help" not in options:
+    if "-h" not in options and "--help" not in options:  # which need nothing
         require_debian_packages(missing_for_python())
     return run(sys.executable, *program.split(), *options, check=False)
 
@@ -283,13 +260,17 @@ def mutation(*options: str) -> int:
 
 
 # The commands that are functions above, and those of them that pass their options to a program.
-FUNCTIONS = (test, lint, gpu, cycles, mutation)
+FUNCTIONS = (lint, gpu, cycles, mutation)
 PASSING = (gpu, cycles, mutation)
 # The commands that are programs and list their own options: the program, and what it does.
 PROGRAMS = {
     "demo": (
         "examples/demo.py",
         "Install the package with the CPU driver, and draw the picture of the tutorial.",
+    ),
+    "test": (
+        "tests/every_change.py",
+        "Run the tests that every change must pass, in C++ and in Python.",
     ),
     "docs": (
         "docs/build.py",
@@ -366,20 +347,14 @@ def main() -> int:
             function.__name__, help=told, description=told, add_help=not passing
         )
         one.set_defaults(command=function, passing=passing)
-        if function is test:
-            one.add_argument("--all", action="store_true", help=f"with {BEYOND}")
-            told = "only Python tests whose names match, as in pytest"
-            one.add_argument("-k", metavar="WORDS", help=told)
     for name, (program, told) in PROGRAMS.items():
         one = commands.add_parser(name, help=told, add_help=False)
         one.set_defaults(command=functools.partial(run_program, program), passing=True)
     known, rest = parser.parse_known_args()
-    options = vars(known)
-    command = options.pop("command")
-    if not options.pop("passing") and rest:
+    if rest and not known.passing:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        return command(*rest, **options)  # type: ignore[no-any-return]
+        return known.command(*rest)  # type: ignore[no-any-return]
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)
         return 1
