@@ -84,6 +84,17 @@ _name_at = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
 _kept: list[Any] = []
 
 
+def forget_kept() -> None:
+    """Free structs and callbacks. The caller knows that no capsule or owner of one is left."""
+    _kept.clear()
+
+
+def new_capsule(address: int, name: bytes | None, destructor: Any = None) -> Any:
+    """Return a capsule; its name stays as long as the process."""
+    _kept.append(name)
+    return _new(address, name, ctypes.cast(destructor, ctypes.c_void_p) if destructor else None)
+
+
 def name_of(capsule: Any) -> bytes | None:
     """Return a capsule's name."""
     name: bytes | None = _get_name(capsule)
@@ -171,10 +182,7 @@ class Foreign:
 
     def capsule(self, name: bytes | None = None) -> Any:
         """Return a fresh capsule, whose death runs the deleter if nobody consumed it."""
-        name = name or self.name
-        _kept.append(name)
-        destructor = ctypes.cast(self._callbacks[1], ctypes.c_void_p)
-        return _new(ctypes.addressof(self.managed), name, destructor)
+        return new_capsule(ctypes.addressof(self.managed), name or self.name, self._callbacks[1])
 
     def legacy_twin(self) -> "Foreign":
         """Return the same tensor in a legacy struct, whose deleter counts here."""
@@ -240,52 +248,49 @@ class OldProducer(Producer):
 
 _Managed = ctypes.POINTER(DLManagedTensorVersioned)
 _Out = ctypes.POINTER(ctypes.c_void_p)
-_SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+# All are called with the GIL held. Objects go in as objects, and come out as addresses.
+_Allocate = ctypes.PYFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(DLTensor), ctypes.POINTER(_Managed), ctypes.c_void_p, SetError
+)
+_FromObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Managed))
+_ToObject = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _Out)
+_Borrow = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
+_Stream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, _Out)
 
 
 class DLPackExchangeAPI(ctypes.Structure):
-    """``DLPackExchangeAPI``: functions that are called with the GIL held."""
+    """``DLPackExchangeAPI``."""
 
     _fields_ = (
         ("major", ctypes.c_uint32),
         ("minor", ctypes.c_uint32),
         ("prev_api", ctypes.c_void_p),
-        (
-            "allocate",
-            ctypes.PYFUNCTYPE(
-                ctypes.c_int,
-                ctypes.POINTER(DLTensor),
-                ctypes.POINTER(_Managed),
-                ctypes.c_void_p,
-                _SetError,
-            ),
-        ),
-        (
-            "from_object",
-            ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_Managed)),
-        ),
-        ("to_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _Out)),
-        ("borrow", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))),
-        ("work_stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, _Out)),
+        ("managed_tensor_allocator", _Allocate),
+        ("managed_tensor_from_py_object_no_sync", _FromObject),
+        ("managed_tensor_to_py_object_no_sync", _ToObject),
+        ("dltensor_from_py_object_no_sync", _Borrow),
+        ("current_work_stream", _Stream),
     )
 
 
 class ExchangeAPI:
     """The table of a type. A function that fails raises what it has set as the Python error."""
 
-    def __init__(self, capsule: Any) -> None:
-        self.table = DLPackExchangeAPI.from_address(pointer_of(capsule))
+    def __init__(self, kind: Any) -> None:
+        self.table = DLPackExchangeAPI.from_address(pointer_of(kind.__dlpack_c_exchange_api__))
 
     def export(self, array: Any) -> Any:
         """Return a managed tensor, whose deleter the caller runs, as a struct in place."""
         out = _Managed()
-        assert self.table.from_object(array, out) == 0
+        assert self.table.managed_tensor_from_py_object_no_sync(array, out) == 0
         return out.contents
 
     def take(self, managed: Any) -> Any:
         """Return the object of a managed tensor, which is stolen."""
         out = ctypes.c_void_p()
-        assert self.table.to_object(ctypes.addressof(managed), out) == 0
+        address = ctypes.addressof(managed)
+        assert self.table.managed_tensor_to_py_object_no_sync(address, out) == 0
         taken = ctypes.cast(out, ctypes.py_object).value
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(taken))  # the reference that came out
         return taken
@@ -293,14 +298,24 @@ class ExchangeAPI:
     def borrow(self, array: Any) -> Any:
         """Return a ``DLTensor`` that lives as long as the array."""
         described = DLTensor()
-        assert self.table.borrow(array, described) == 0
+        assert self.table.dltensor_from_py_object_no_sync(array, described) == 0
         return described
 
     def allocate(self, prototype: DLTensor) -> Any:
         """Return a managed tensor of new memory, whose deleter the caller runs."""
         errors: list[str] = []
-        set_error = _SetError(lambda _, kind, text: errors.append(f"{kind!r}: {text!r}"))
+        set_error = SetError(
+            lambda context, kind, text: errors.append(
+                f"{kind.decode()}: {text.decode()}" if context == 77 else "another context"
+            )
+        )
         out = _Managed()
-        if self.table.allocate(prototype, out, None, set_error) != 0:
+        if self.table.managed_tensor_allocator(prototype, out, 77, set_error) != 0:
             raise BufferError(*errors)
         return out.contents
+
+    def stream(self, device_id: int, device_type: int = ONEAPI) -> int | None:
+        """Return the address of the queue that the library works on."""
+        out = ctypes.c_void_p()
+        assert self.table.current_work_stream(device_type, device_id, out) == 0
+        return out.value

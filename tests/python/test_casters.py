@@ -28,9 +28,9 @@ from capsules import (
     call_deleter,
     consume,
     dpctl_queue,
-    get_pointer,
     integers,
     name_of,
+    pointer_of,
 )
 from memory_sources import TypedArray, address_of, allocate
 from refusals import check_refusal, refused
@@ -658,7 +658,7 @@ DROP = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def table_function(index: int, kind: Any) -> Any:
     """Return a function of the table, which follows its version and the size of its struct."""
     capsule = usm_dlpack._core._package_interface
-    address = get_pointer(capsule, b"usm_dlpack.package_interface")
+    address = pointer_of(capsule)
     assert ctypes.c_uint32.from_address(address).value == 13
     assert ctypes.c_uint32.from_address(address + 4).value == ctypes.sizeof(ImportedArray)
     return kind(ctypes.c_void_p.from_address(address + 8 * index).value)

@@ -11,7 +11,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm_ffi
-from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, OldArray, name_of
+from capsules import (
+    IS_SUBBYTE_TYPE_PADDED,
+    ForeignArray,
+    ForeignTensor,
+    OldArray,
+    dpctl_queue,
+    name_of,
+)
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from pending_work import FINISHED, Waiting, answer_behind
 from refusals import refused, wrong_argument
@@ -227,6 +234,13 @@ def test_it_waits_for_the_queue_of_the_values(source, producer, usm_type, start)
     made = empty(12, "i4")
     assert answer_behind(pending, lambda: made.copy_from(values)) is None
     assert made.numpy().tolist() == [FINISHED] * 12
+
+
+def test_it_waits_for_dpctls_queue_before_it_reads_memory_of_dpctl_on_another(start):
+    pending = start(dpctl_queue(), into=allocate("device", 48, new_queue()))
+    made = empty(48, "u1")
+    assert answer_behind(pending, lambda: made.copy_from(pending.memory)) is None
+    assert made.numpy().view("i4").tolist() == [FINISHED] * 12
 
 
 def test_it_waits_for_the_queue_of_a_tensor_that_is_copied_to_itself(start):

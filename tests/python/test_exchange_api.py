@@ -12,7 +12,7 @@ import extension_under_test
 import ml_dtypes
 import numpy as np
 import pytest
-from c_exchange_api import DLPackExchangeAPI, ExchangeAPI, SetError, Table, capsule_of
+from c_exchange_api import ExchangeAPI, Table, capsule_of
 from capsules import (
     IS_COPIED,
     IS_SUBBYTE_TYPE_PADDED,
@@ -38,6 +38,7 @@ from pending_work import (
 )
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack_conformance.dlpack import DLPackExchangeAPI, SetError
 
 api = ExchangeAPI(DLPackTensor)
 

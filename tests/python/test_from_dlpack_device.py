@@ -45,6 +45,16 @@ def test_a_place_brings_a_host_array_there_and_leaves_usm(in_order, queue):
         assert (there.data, there.usm_type, there.strides) == (tensor.data, "shared", (3, 1))
 
 
+def test_a_host_capsule_of_another_major_version_is_refused():
+    values = np.arange(12, dtype=np.float32)
+    foreign = ForeignTensor(values.ctypes.data)
+    foreign.tensor.device_type, foreign.managed.major = 1, 2
+    capsule = foreign.capsule()
+    with refused("version_unsupported", "version.major", found="2"):
+        from_dlpack(capsule, device=HERE)
+    assert (name_of(capsule), foreign.deletions) == (foreign.name, 0)
+
+
 @pytest.mark.parametrize("of", ["the device", "an opencl sub-device"])
 def test_a_wrong_queue_or_id_is_refused_before_anything_is_asked(foreign_queue, memory, queue, of):
     wrong = foreign_queue if of == "the device" else kept(dpctl.SyclQueue(sub_device(queue)))

@@ -38,6 +38,16 @@ def test_a_tensor_dies_beside_an_error_that_stays_what_it_is(memory):
     assert foreign.deletions == 1
 
 
+@pytest.mark.parametrize("see", [lambda tensor: tensor, DLPackTensor.host_view], ids=str)
+def test_a_cycle_through_a_view_is_collected(queue, see):
+    owner = TypedArray(allocate("shared", 64, queue))
+    owner.tensor = see(to_dlpack_tensor(owner))
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
+
+
 @pytest.mark.parametrize(
     "keywords", [{}, {"device": (14, 0)}, {"copy": False}, {"device": ...}], ids=str
 )

@@ -75,6 +75,16 @@ def test_any_view_tells_what_the_array_is(ext, queue):
         ext.facts_of(np.zeros(3))
 
 
+def test_any_view_is_a_view_of_shared_usm_only_where_it_is(ext, queue):
+    shared, device = (
+        to_dlpack_tensor(kind(48, queue=queue), dtype="float32")
+        for kind in (usm.MemoryUSMShared, usm.MemoryUSMDevice)
+    )
+    assert ext.any_as_shared(shared).data == shared.data
+    with refused("usm_type_not_accepted", "data", found="device"):
+        ext.any_as_shared(device)
+
+
 def test_an_ordered_section_takes_any_view(ext, queue, foreign_queue):
     ones, out = ext.full(queue, 1000, 1.0), ext.full(queue, 1000, 0.0)
     ext.copy_any(queue, ones, out)

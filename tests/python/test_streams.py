@@ -182,6 +182,13 @@ def test_a_queue_of_another_context_makes_the_host_wait(producer, foreign_queue,
     assert np.frombuffer(pending.memory, np.int32).tolist() == VALUES
 
 
+def test_a_tensor_waits_for_a_consumer_of_another_context(foreign_queue, start, queue):
+    tensor = to_dlpack_tensor(allocate("host", 48, queue))
+    tensor.__dlpack__(stream=foreign_queue)
+    pending = start(foreign_queue)
+    assert answer_behind(pending, tensor.wait) is None
+
+
 @pytest.mark.parametrize(
     ("keyword", "value"), [("max_version", 1), ("copy", "x"), ("dl_device", (8, 0))]
 )

@@ -482,6 +482,7 @@ FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
     (ValueError, INTERFACE, "", {"strides": "ab"}),
     (ValueError, INTERFACE, "", {"strides": (1, 2)}),
     (ValueError, INTERFACE, "", {"typestr": ">f4"}),
+    (ValueError, INTERFACE, "", {"typestr": "<i3"}),
     (ValueError, INTERFACE, "", {"offset": 1.5}),
     (ValueError, INTERFACE, "", {"offset": -(2**62)}),
     (ValueError, INTERFACE, f"the offset {2**70};", {"offset": 2**70}),
