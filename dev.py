@@ -247,12 +247,6 @@ def gpu(*options: str) -> int:
     return run_program("tests/drivers/run.py", *options)
 
 
-def cycles(*options: str) -> int:
-    """Export and import arrays by every way: each deleter runs once, and memory stays flat."""
-    environment = prepare_package("requirements/test.txt")
-    return environment.run(environment.python, "tests/cycles/run.py", *options, check=False)
-
-
 def mutation(*options: str) -> int:
     """Print the faults in the headers that no C++ test catches."""
     environment = prepare("-r", "requirements/test.txt", *WHEELS, packages=GOOGLETEST)
@@ -260,8 +254,8 @@ def mutation(*options: str) -> int:
 
 
 # The commands that are functions above, and those of them that pass their options to a program.
-FUNCTIONS = (lint, gpu, cycles, mutation)
-PASSING = (gpu, cycles, mutation)
+FUNCTIONS = (lint, gpu, mutation)
+PASSING = (gpu, mutation)
 # The commands that are programs and list their own options: the program, and what it does.
 PROGRAMS = {
     "demo": (
@@ -324,7 +318,7 @@ PROGRAMS = {
 EXTENDED = """\
 Continuous integration runs lint, demo, test, gpu, docs, and one leg of compilers. Run `all` before
 a release: it also runs test --all, interoperability, pythons, threads, all legs of compilers, fuzz,
-cycles, mutation and valgrind. When you change what one of them guards, run that one.
+mutation and valgrind. When you change what one of them guards, run that one.
 
 Neither runs cuda, benchmark, speed, docs --browser, compilers --every, interoperability --extended
 or pythons --extended (Python 3.14).

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a case says of itself, and what the cases share."""
 
+import gc
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +97,23 @@ def readable_kind(adapter: Adapter) -> str:
         if kind in adapter.kinds:
             return kind
     raise NotSupportedError("it makes no USM that the host reads")
+
+
+def growth(use: Callable[[], object], count: int) -> int:
+    """Return by how many bytes the resident memory of this process grows in repeated calls."""
+    for _ in range(count // 4 + 1):
+        use()
+    gc.collect()
+    before = _resident_bytes()
+    for _ in range(count):
+        use()
+    gc.collect()
+    return _resident_bytes() - before
+
+
+def _resident_bytes() -> int:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager

@@ -84,11 +84,6 @@ _name_at = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
 _kept: list[Any] = []
 
 
-def forget_kept() -> None:
-    """Free structs and callbacks. The caller knows that no capsule or owner of one is left."""
-    _kept.clear()
-
-
 def new_capsule(address: int, name: bytes | None, destructor: Any = None) -> Any:
     """Return a capsule; its name stays as long as the process."""
     _kept.append(name)

@@ -18,6 +18,7 @@ from .cases import (
     PYTHON,
     VALUES,
     convention,
+    growth,
     refused,
     span,
     spec,
@@ -249,6 +250,19 @@ def test_the_deleter_runs_once_and_not_before(adapter):
         del array
         gc.collect()
         assert foreign.deletions == 1
+
+
+@spec("release.struct", PYTHON, "What a consumer keeps of a tensor goes with its array.")
+def test_many_arrays_leave_nothing_behind(adapter):
+    for legacy in (False, True):
+        foreign = foreign_of(adapter, legacy=legacy)
+        assert growth(lambda: take(adapter, foreign), 5_000) < 1 << 20  # noqa: B023
+
+
+@spec("release.copy", ARRAY_API, "A copy is the consumer's, and goes with its array.")
+def test_copies_are_freed(adapter):
+    foreign = foreign_of(adapter, np.ones(2 << 20, "f4"))
+    assert growth(lambda: take(adapter, foreign, copy=True), 32) < 64 << 20
 
 
 @spec(

@@ -5,7 +5,7 @@ import ctypes
 from typing import Any
 
 from .adapter import NotSupportedError
-from .cases import DLPACK, SHAPE, convention, make, refused, spec
+from .cases import DLPACK, SHAPE, convention, growth, make, refused, spec
 from .dlpack import (
     KNOWN_FLAGS,
     ONEAPI,
@@ -61,6 +61,13 @@ def test_a_borrowed_tensor_says_what_the_capsule_says(adapter):
     assert first_element(tensor) == adapter.address(array)
     assert integers(tensor.shape, tensor.ndim) == SHAPE
     assert (tensor.device_type, tensor.code, tensor.bits, tensor.lanes) == (ONEAPI, 2, 32, 1)
+
+
+@spec("api.deleter", DLPACK, "The deleter of an export frees all that belongs to it.")
+def test_exports_leave_nothing_behind(adapter):
+    array = make(adapter)
+    api = api_of(array)
+    assert growth(lambda: call_deleter(api.export(array)), 20_000) < 1 << 20
 
 
 @spec("api.take", DLPACK, "A managed tensor becomes an object of the library, which owns it.")

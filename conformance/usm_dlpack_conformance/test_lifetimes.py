@@ -5,19 +5,12 @@ import ctypes
 import gc
 import os
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .cases import PYTHON, VALUES, convention, make, readable_kind, spec
+from .cases import PYTHON, VALUES, convention, growth, make, readable_kind, spec
 from .dlpack import call_deleter, consume, content_of, first_element
-
-_PAGES = os.sysconf("SC_PAGE_SIZE")
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGES
 
 
 def capsule_of(adapter: Any) -> Any:
@@ -54,15 +47,13 @@ def test_a_consumed_tensor_outlives_its_capsule(adapter):
     call_deleter(content)
 
 
+LARGE = np.ones(2 << 20, "f4")  # 8 MiB
+
+
 def check_memory_returns(adapter: Any, use: Any) -> None:
-    large = np.ones(2 << 20, "f4")  # 8 MiB
-    before = 0
-    for number in range(40):
-        if number == 8:
-            before = resident_bytes()
-        use(make(adapter, large, kind=readable_kind(adapter)))
-        gc.collect()
-    assert resident_bytes() - before < 8 * large.nbytes, "the memory of exported arrays stays"
+    kind = readable_kind(adapter)
+    grown = growth(lambda: use(make(adapter, LARGE, kind=kind)), 32)
+    assert grown < 8 * LARGE.nbytes, "the memory of exported arrays stays"
 
 
 @spec("owner.abandoned", PYTHON, "The destructor of a capsule that nobody took runs the deleter.")
@@ -81,6 +72,18 @@ def test_the_deleter_frees_the_memory(adapter):
         call_deleter(consume(array.__dlpack__(max_version=(1, 1))))
 
     check_memory_returns(adapter, use)
+
+
+@spec("owner.struct", PYTHON, "The structs of a capsule go with it.")
+def test_many_capsules_leave_nothing_behind(adapter):
+    array = make(adapter)
+
+    def use() -> None:
+        array.__dlpack__()
+        array.__dlpack__(max_version=(1, 1))
+        call_deleter(consume(array.__dlpack__(max_version=(1, 1))))
+
+    assert growth(use, 20_000) < 1 << 20
 
 
 @spec(

@@ -379,12 +379,6 @@ def test_the_interpreter_ends_while_threads_export_copy_and_let_go(_, succeed):
     assert succeed(BUSY_END) == ""
 
 
-def test_cycles_leave_nothing_behind(new_process, project_root):
-    program = str(project_root / "tests" / "cycles" / "run.py")
-    done = new_process(arguments=(program, "--count", "10000"))
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-
-
 CALLS = {
     "an import": "from_dlpack(np.zeros(3))",
     "an export": "to_dlpack_tensor(memory, shape=[3], dtype=np.float32)",
