@@ -103,7 +103,7 @@ def test_a_later_minor_version_is_taken(adapter):
     assert adapter.to_bytes(take(adapter, foreign)) == VALUES.tobytes()
 
 
-@spec("take.null-strides", DLPACK, "Before version 1.2 null strides mean C order.")
+@spec("take.null-strides", DLPACK, "Before version 1.2 null strides mean C order.", alone=True)
 def test_null_strides_are_those_of_c_order(adapter):
     foreign = foreign_of(adapter)
     foreign.tensor.strides = None
@@ -128,7 +128,7 @@ def test_the_dtypes_are_taken(adapter):
         assert (name, adapter.to_bytes(array)) == (name, values.tobytes())
 
 
-@spec("take.rank-0", DLPACK, "A scalar has no extents; its strides may be null.")
+@spec("take.rank-0", DLPACK, "A scalar has no extents; its strides may be null.", alone=True)
 def test_a_tensor_of_rank_0_is_taken(adapter):
     foreign = foreign_of(adapter, np.float32(2.5).reshape(()))
     foreign.tensor.strides = None
@@ -177,7 +177,7 @@ def test_an_empty_tensor_is_taken(adapter):
     assert adapter.to_bytes(array) == b""
 
 
-@spec("take.empty-null", DLPACK, "Its data should be null.")
+@spec("take.empty-null", DLPACK, "Its data should be null.", alone=True)
 def test_an_empty_tensor_with_null_data_is_taken(adapter):
     foreign = foreign_of(adapter, shape=(0, 4))
     foreign.tensor.data = None

@@ -56,7 +56,7 @@ def test_without_a_stream_the_memory_is_ready(adapter):
         assert ctypes.string_at(first_element(tensor), AFTER.nbytes) == AFTER.tobytes()
 
 
-@spec("order.minus-one", ARRAY_API, "-1 forbids any synchronisation.")
+@convention("order.minus-one", ORDER, "-1 forbids any synchronisation, as for CUDA.")
 def test_with_minus_one_nobody_waits(adapter):
     with pending_array(adapter, seconds=LATE) as pending:
         pending.array.__dlpack__(stream=-1, max_version=(1, 1))

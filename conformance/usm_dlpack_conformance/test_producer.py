@@ -12,6 +12,7 @@ from .cases import (
     DLPACK,
     GUIDE,
     LAYOUTS,
+    ORDER,
     PYTHON,
     SHAPE,
     VALUES,
@@ -178,9 +179,12 @@ def test_the_shape_is_that_of_the_array(adapter):
 
 @spec("tensor.strides", DLPACK, "Strides are in elements, and not null since version 1.2.")
 def test_the_strides_are_in_elements_and_not_null(adapter):
-    tensor = export(make(adapter)).dl_tensor
-    assert tensor.strides
-    assert integers(tensor.strides, tensor.ndim) == compact_strides(SHAPE)
+    content = export(make(adapter))
+    tensor = content.dl_tensor
+    if not tensor.strides:
+        assert (content.major, content.minor) < (1, 2)
+    else:
+        assert integers(tensor.strides, tensor.ndim) == compact_strides(SHAPE)
 
 
 @spec("tensor.values", DLPACK, "The memory itself is passed.")
@@ -342,7 +346,7 @@ def test_the_host_gets_the_values_of_views(adapter):
 # Streams.
 
 
-@spec("stream.minus-one", ARRAY_API, "-1 asks for no synchronisation, on every device.")
+@convention("stream.minus-one", ORDER, "-1 asks for no synchronisation, as for CUDA.")
 def test_stream_minus_one_is_taken(adapter):
     make(adapter).__dlpack__(stream=-1, max_version=(1, 1))
 

@@ -37,9 +37,16 @@ from dev import DEV, Environment, RefusalError, make_environment  # noqa: E402
 HERE = Path(__file__).resolve().parent
 # The tests of each environment.
 TESTS = {
-    "dpnp": ("guide_examples", "order", "order_table", "tutorial", "usm_arrays"),
+    "dpnp": (
+        "conformance_of_peers",
+        "guide_examples",
+        "order",
+        "order_table",
+        "tutorial",
+        "usm_arrays",
+    ),
     "consumers": ("guide_examples", "pytorch"),
-    "dpctl-tensor": ("guide_examples", "order", "usm_arrays"),
+    "dpctl-tensor": ("conformance_of_peers", "guide_examples", "order", "usm_arrays"),
 }
 EXTENDED = "extended"
 PAGE_ORDER = ("dpctl-tensor", "dpnp", "consumers", EXTENDED)

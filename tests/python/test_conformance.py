@@ -11,11 +11,8 @@ from pathlib import Path
 
 import clean_environment
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "conformance"))
-
-from conformance_faults import FAULTS, Library  # noqa: E402
+from conformance_faults import FAULTS, Library
+from conformance_runs import ROOT, conform
 
 # What libraries are known to fail.
 FAILED_BY = {
@@ -33,26 +30,6 @@ FAILED_BY = {
 }
 # One root device has no other.
 NOT_RUN_BY_OURS = {"refuse.other-device"}
-
-
-def conform(adapter: str, *options: str, **variables: str) -> tuple[set[str], set[str], str]:
-    """Return the cases that failed, those that were not run, and what was printed."""
-    paths = (ROOT / "conformance", ROOT / "tests" / "python" / "support")
-    done = clean_environment.run(
-        *(sys.executable, "-m", "pytest", "--pyargs", "usm_dlpack_conformance"),
-        *("-p", "usm_dlpack_conformance.plugin", "-p", "no:cacheprovider"),
-        *("-c", os.devnull, "--tb=short", "--adapter", adapter, *options),
-        PYTHONPATH=os.pathsep.join(map(str, paths)),
-        timeout=300,
-        **variables,
-    )
-    failed, not_run = (
-        set(re.findall(rf"(?m)^{result} +([\w.-]+) \(", done.stdout))
-        for result in ("FAILED", "not run")
-    )
-    assert re.search(r"(?m)^\d+ passed, \d+ FAILED, \d+ not run$", done.stdout), done.stdout
-    assert done.returncode == (1 if failed else 0), done.stdout
-    return failed, not_run, done.stdout
 
 
 def test_our_arrays_do_what_the_cases_ask():

@@ -185,3 +185,76 @@ class TvmFfi(UsmLibrary):
 
     def address(self, array: Any) -> int:
         return int(array.data_ptr())
+
+
+class UsmNdarray(UsmLibrary):
+    """dpctl.tensor, and dpnp.tensor that took it over, in environments of their own."""
+
+    module = "dpctl.tensor"
+    dtypes = Ours.dtypes
+
+    def __init__(self) -> None:
+        self.library = importlib.import_module(self.module)
+
+    def make(
+        self,
+        data: bytes,
+        shape: Sequence[int],
+        dtype: str = "float32",
+        strides: Sequence[int] | None = None,
+        kind: str = "device",
+        queue: Any = None,
+    ) -> Any:
+        placed = {} if strides is None else {"offset": element_offset(shape, strides)}
+        return self.library.usm_ndarray(
+            tuple(shape),
+            dtype=dtype,
+            buffer=memory_of(data, kind, queue),
+            strides=None if strides is None else tuple(strides),
+            **placed,
+        )
+
+    def consume(self, x: Any, **keywords: Any) -> Any:
+        return self.library.from_dlpack(x, **keywords)
+
+    def to_bytes(self, array: Any) -> bytes:
+        return bytes(self.library.asnumpy(array).tobytes())
+
+    def address(self, array: Any) -> int:
+        return int(array._pointer)
+
+    def is_readonly(self, array: Any) -> bool:
+        return not array.flags.writable
+
+    def make_readonly(self, array: Any) -> Any:
+        array.flags["W"] = False
+        return array
+
+
+class DpnpTensor(UsmNdarray):
+    """dpnp.tensor."""
+
+    module = "dpnp.tensor"
+
+
+class Dpnp(DpnpTensor):
+    """dpnp's arrays, which hold one of dpnp.tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dpnp = importlib.import_module("dpnp")
+
+    def make(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.dpnp.ndarray._create_from_usm_ndarray(super().make(*arguments, **keywords))
+
+    def consume(self, x: Any, **keywords: Any) -> Any:
+        return self.dpnp.from_dlpack(x, **keywords)
+
+    def to_bytes(self, array: Any) -> bytes:
+        return super().to_bytes(array.get_array())
+
+    def address(self, array: Any) -> int:
+        return super().address(array.get_array())
+
+    def is_readonly(self, array: Any) -> bool:
+        return super().is_readonly(array.get_array())
