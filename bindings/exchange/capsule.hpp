@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DLPack's Python capsules.
-// Source of their names and destructors: DLPack "Python Specification".
+// DLPack's Python capsules. Source of their names and destructors: DLPack "Python
+// Specification". A new kind of capsule, or name, is added here alone.
 #pragma once
 
 #include "arguments/errors.hpp"

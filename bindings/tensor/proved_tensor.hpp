@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A tensor with its proof and its owner: what the package reads, imports, copies and exports.
+// Holds data only: what uses a proof is elsewhere.
 #pragma once
 
 #include <usm_dlpack/core/managed.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The core: needs neither SYCL nor a device.
+// The core: needs neither SYCL nor a device. A new header of core/ is included here.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The core and all that needs SYCL: export and import of USM, device ids, views and arrays
-// with a USM kind, and kernels built at run time.
+// with a USM kind, and kernels built at run time. A new header of sycl/ for users is included
+// here.
 #pragma once
 
 #include <usm_dlpack/core.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A non-owning DLTensor with its shape and strides inside the object: no heap is needed.
+// A non-owning DLTensor with its shape and strides inside the object: no heap is needed. It
+// must stay trivially copyable.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An mdspan layout for strides that DLPack allows and `layout_stride` does not: zero
-// (broadcast) and negative (reversed). Works with any implementation of mdspan.
+// (broadcast) and negative (reversed). Works with any implementation of mdspan. Add no runtime
+// checks: kernels call it.
 #pragma once
 
 #include <usm_dlpack/core/strides.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes a managed tensor from a view and the owner of its memory, in one allocation.
+// Makes a managed tensor from a view and the owner of its memory, in one allocation. A new
+// kind of owner must be refused or accepted here, by its type.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Overflow-checked shape and stride arithmetic in elements, for host and device code. Needs no
-// mdspan, device or heap.
+// mdspan, device or heap. A computation that several files need belongs here; what device code
+// calls refuses nothing.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requirements for views: any type with the interface of mdspan, from any implementation.
-// Refuses other types at compile time, with a sentence.
+// Refuses other types at compile time, with a sentence. A new requirement is a step of
+// `broken_rule`, and a case in tests/cpp/compile_fail.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

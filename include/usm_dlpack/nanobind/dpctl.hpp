@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nanobind's casters of SYCL objects, which are dpctl's objects in Python.
+// nanobind's casters of SYCL objects, which are dpctl's objects in Python. A new type of SYCL
+// is a caster here, one in pybind11/dpctl.hpp, and a conversion in python/dpctl.hpp.
 #pragma once
 
 #include <usm_dlpack/nanobind/argument.hpp>

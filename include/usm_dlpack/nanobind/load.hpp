@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `load_package`, which an extension calls first.
+// `load_package`, which an extension calls first. Whatever else an extension must do first
+// belongs in that function.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes views of arrays that nanobind imported as nb::ndarray.
+// Makes views of arrays that nanobind imported as nb::ndarray. It reads nanobind's fields
+// only; the checks are those of core/.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The base of pybind11's casters: stores the value of an argument.
+// The base of pybind11's casters: stores the value of an argument. What both bindings need is
+// in python/argument.hpp.
 #pragma once
 
 #include <usm_dlpack/pybind11/load.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pybind11's casters of SYCL objects, which are dpctl's objects in Python.
+// pybind11's casters of SYCL objects, which are dpctl's objects in Python. A new type of SYCL
+// is a caster here, one in nanobind/dpctl.hpp, and a conversion in python/dpctl.hpp.
 #pragma once
 
 #include <usm_dlpack/pybind11/argument.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `load_package`, which an extension calls first, and pybind11's exceptions for the errors of
-// usm_dlpack/python/.
+// usm_dlpack/python/. A new error of usm_dlpack/python/ is translated here.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>

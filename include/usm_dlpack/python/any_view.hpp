@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array of any dtype and rank, for functions that copy, inspect or dispatch.
+// An array of any dtype and rank, for functions that copy, inspect or dispatch. A new property
+// of the array is read from its managed tensor, or is a field of package.hpp.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converts between SYCL objects and dpctl's by the functions that dpctl's modules export,
-// without its headers or Cython.
+// without its headers or Cython. A new type is a pair of functions here.
 #pragma once
 
 #include <usm_dlpack/python/error.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // References to Python objects and Python's exceptions in C++, by Python's C API alone: below
-// the layers for nanobind and pybind11, which have such types of their own.
+// the layers for nanobind and pybind11, which have such types of their own. Nothing here may
+// include a binding.
 #pragma once
 
 #include <Python.h>

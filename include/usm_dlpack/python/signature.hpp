@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The text of a view in Python signatures, made at compile time. Both bindings show the same
-// text.
+// text. A new property of views that callers must know is shown here.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An mdspan accessor whose type names the USM kind, so that host code that would read device
-// memory does not compile. Wraps any accessor; works with any implementation of mdspan.
+// memory does not compile. Wraps any accessor; works with any implementation of mdspan. A rule
+// for which code may read a kind is decided here.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

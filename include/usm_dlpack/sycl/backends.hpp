@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of backends: their names, and the queries of those that have a file in backends/.
+// A new backend is a row here and a file there.
 #pragma once
 
 #include <usm_dlpack/sycl/backends/backend.hpp>

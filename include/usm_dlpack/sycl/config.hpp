@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Includes SYCL, which must be DPC++, and says whether the compiler makes kernels.
+// Includes SYCL, which must be DPC++, and says whether the compiler makes kernels. What
+// differs between versions of SYCL is decided here.
 #pragma once
 
 #if !__has_include(<sycl/sycl.hpp>)

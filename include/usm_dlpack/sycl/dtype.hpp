@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dtypes of SYCL's element types.
+// Dtypes of SYCL's element types. A new element type of SYCL is a specialisation here.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>

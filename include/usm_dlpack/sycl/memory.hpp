@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finds the allocation that a pointer points into, in one default context or in all of them,
-// by the queries of backends/.
+// by the queries of backends/. A new query of a driver belongs in backends/.
 #pragma once
 
 #include <usm_dlpack/core/error.hpp>

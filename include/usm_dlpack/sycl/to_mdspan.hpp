@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mdspan types that name the USM kind of their elements, and the validated import of a tensor
-// as a view, which proves that kind.
+// as a view, which proves that kind. The rules are those of validate.hpp and
+// core/to_mdspan.hpp: add none here.
 #pragma once
 
 #include <usm_dlpack/core/dtype.hpp>

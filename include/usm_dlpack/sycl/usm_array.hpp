@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An array for results: owns exportable USM, exposes it as an mdspan, and becomes a managed
-// tensor without a copy.
+// tensor without a copy. Its destructor waits for the work on the memory: keep that where you
+// change it.
 #pragma once
 
 #include <usm_dlpack/core/config.hpp>

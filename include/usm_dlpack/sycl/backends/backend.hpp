@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The queries of memory that each backend implements, and SYCL's own, which serve a backend
-// without a file in this folder.
+// without a file in this folder. A new query needs an answer here for all backends.
 #pragma once
 
 #include <usm_dlpack/core/structure.hpp>
