@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
 from .adapter import Adapter, NotSupportedError
+from .plugin import Case
 
 # The documents that cases refer to.
 DLPACK = "dlpack.h"
@@ -20,15 +21,6 @@ PYTHON = "DLPack, Python specification"
 ARRAY_API = "array API standard, __dlpack__"
 GUIDE = "dpctl, DLPack exchange of USM allocated arrays"
 ORDER = "usm_dlpack, order of work"
-
-
-class Case(NamedTuple):
-    """What a test function checks."""
-
-    identifier: str
-    source: str
-    reason: str
-    alone: bool
 
 
 def _mark(kind: Any, case: Case) -> Callable[[Any], Any]:

@@ -80,13 +80,15 @@ _set_name = _function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctype
 _get_pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 _name_at = _function("PyCapsule_GetName", ctypes.c_char_p, ctypes.c_void_p)
 
-# Structs, callbacks and names stay as long as the process: a capsule may outlive its case.
-_kept: list[Any] = []
+
+def _keep(x: Any) -> None:
+    """Keep structs, callbacks and names for good: a capsule may outlive even the interpreter."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
 
 
 def new_capsule(address: int, name: bytes | None, destructor: Any = None) -> Any:
     """Return a capsule; its name stays as long as the process."""
-    _kept.append(name)
+    _keep(name)
     return _new(address, name, ctypes.cast(destructor, ctypes.c_void_p) if destructor else None)
 
 
@@ -155,6 +157,7 @@ class Foreign:
         self.name = LEGACY if legacy else VERSIONED
         self.deletions = 0
         self._counting = self
+        self._twin: Foreign | None = None
         if not legacy:
             self.managed.major, self.managed.minor = 1, 1
         self._callbacks = _Callback(self._delete), _Callback(self._destroy)
@@ -167,12 +170,13 @@ class Foreign:
         tensor.ndim = len(shape)
         tensor.shape = self.array(shape)
         tensor.strides = self.array(compact_strides(shape) if strides is None else strides)
-        _kept.append(self)
+        for kept in (self, self.managed, self.tensor, *self._callbacks):
+            _keep(kept)
 
     def array(self, values: Sequence[int]) -> Any:
         """Return an array for ``shape`` or ``strides`` that lives as long as the process."""
         array = (ctypes.c_int64 * max(1, len(values)))(*values)
-        _kept.append(array)
+        _keep(array)
         return array
 
     def capsule(self, name: bytes | None = None) -> Any:
@@ -181,11 +185,14 @@ class Foreign:
 
     def legacy_twin(self) -> "Foreign":
         """Return the same tensor in a legacy struct, whose deleter counts here."""
+        if self._twin is not None:
+            return self._twin
         twin = Foreign(self.address, (), legacy=True, owner=self.owner)
         ctypes.pointer(twin.tensor)[0] = self.tensor
         if not self.managed.deleter:
             twin.managed.deleter = None
         twin._counting = self
+        self._twin = twin
         return twin
 
     def _delete(self, address: int) -> None:
@@ -197,15 +204,16 @@ class Foreign:
 
 
 class Producer:
-    """An array of another library, up to date with DLPack, over a `Foreign`.
+    """An array of another library over a `Foreign`, which never copies.
 
-    It keeps the last capsule, and the keywords of each call. A consumer that names no version gets
-    a legacy capsule, if that can say the same.
+    It keeps the last capsule, its first name, and the keywords of each call. A consumer that names
+    no version gets a legacy capsule, if that can say the same.
     """
 
     def __init__(self, foreign: Foreign) -> None:
         self.foreign = foreign
         self.capsule: Any = None
+        self.name: bytes | None = None
         self.calls: list[dict[str, Any]] = []
 
     def __dlpack__(
@@ -225,6 +233,7 @@ class Producer:
             if given.managed.flags or given.managed.major != 1:
                 raise NotSupportedError("it asks for no versioned capsule")
             given = given.legacy_twin()
+        self.name = given.name
         self.capsule = given.capsule()
         return self.capsule
 
@@ -291,7 +300,9 @@ class ExchangeAPI:
         return taken
 
     def borrow(self, array: Any) -> Any:
-        """Return a ``DLTensor`` that lives as long as the array."""
+        """Return a ``DLTensor`` that is valid while the array is as it is."""
+        if not ctypes.cast(self.table.dltensor_from_py_object_no_sync, ctypes.c_void_p):
+            raise NotSupportedError("its table has no function that borrows")
         described = DLTensor()
         assert self.table.dltensor_from_py_object_no_sync(array, described) == 0
         return described
@@ -306,7 +317,10 @@ class ExchangeAPI:
         )
         out = _Managed()
         if self.table.managed_tensor_allocator(prototype, out, 77, set_error) != 0:
+            assert len(errors) == 1, "the caller's function was not called once"
+            assert errors != ["another context"]
             raise BufferError(*errors)
+        assert not errors
         return out.contents
 
     def stream(self, device_id: int, device_type: int = ONEAPI) -> int | None:

@@ -7,11 +7,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from .adapter import Adapter, NotSupportedError
+
+
+class Case(NamedTuple):
+    """What a test function checks."""
+
+    identifier: str
+    source: str
+    reason: str
+    alone: bool
+
 
 PACKAGE = __name__.rpartition(".")[0]
 SECONDS = 120  # that a case in a process of its own may take
@@ -57,7 +67,8 @@ def adapter(request: pytest.FixtureRequest) -> Adapter:
 
 def _run_alone(case: str, config: pytest.Config) -> None:
     command = [sys.executable, "-m", PACKAGE, config.getoption("--adapter"), case]
-    variables = os.environ | {"PYTHONFAULTHANDLER": "1"}
+    variables = os.environ | {"PYTHONFAULTHANDLER": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    variables.pop("PYTHONOPTIMIZE", None)  # which removes what the cases assert
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS, env=variables, check=False
@@ -65,7 +76,7 @@ def _run_alone(case: str, config: pytest.Config) -> None:
     except subprocess.TimeoutExpired:
         pytest.fail(f"it did not end in {SECONDS} s", pytrace=False)
     if done.returncode == NOT_RUN:
-        pytest.skip(done.stdout.strip().splitlines()[-1])
+        pytest.skip((done.stdout.strip().splitlines() or [""])[-1])
     if done.returncode < 0:
         pytest.fail(f"it crashed: signal {-done.returncode}\n{done.stderr}", pytrace=False)
     if done.returncode != 0:
@@ -73,10 +84,15 @@ def _run_alone(case: str, config: pytest.Config) -> None:
         pytest.fail("\n".join([*error, done.stdout, done.stderr]), pytrace=False)
 
 
+def _case_of(item: pytest.Item) -> Case | None:
+    case = getattr(getattr(item, "function", None), "case", None)
+    return case if isinstance(case, Case) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     """Run a case, in a process of its own if it asks for one."""
-    case = getattr(pyfuncitem.function, "case", None)
+    case = _case_of(pyfuncitem)
     if case is not None and case.alone and not pyfuncitem.config.getoption("--together"):
         module = pyfuncitem.function.__module__.rpartition(".")[2]
         name = f"{module}:{pyfuncitem.originalname}"
@@ -98,7 +114,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Note what a case is in its report."""
     report: Any = yield
-    report.case = getattr(getattr(item, "function", None), "case", None)
+    case = _case_of(item)
+    report.case = None if case is None else tuple(case[:3])
     report.mark = "spec" if item.get_closest_marker("spec") else "convention"
     return report
 
@@ -114,12 +131,13 @@ def _why(report: Any) -> str:
 def _rows(reporter: Any) -> list[tuple[str, ...]]:
     """Return of each case: id, mark, result, why, source and reason."""
     rows = []
-    for result, title in (("passed", "passed"), ("failed", "FAILED"), ("skipped", "not run")):
+    titles = {"passed": "passed", "failed": "FAILED", "error": "FAILED", "skipped": "not run"}
+    for result, title in titles.items():
         for report in reporter.stats.get(result, []):
             case = getattr(report, "case", None)
             if case is not None and (report.when == "call" or report.failed):
-                row = (case.identifier, report.mark, title, _why(report), case.source, case.reason)
-                rows.append(row)
+                identifier, source, reason = case
+                rows.append((identifier, report.mark, title, _why(report), source, reason))
     return sorted(rows)
 
 

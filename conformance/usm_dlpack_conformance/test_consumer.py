@@ -80,13 +80,17 @@ def test_a_legacy_capsule_is_taken(adapter):
     assert adapter.to_bytes(array) == VALUES.tobytes()
 
 
-@spec("take.old-producer", ARRAY_API, "A producer from before the keywords raises a TypeError.")
+@convention(
+    "take.old-producer", ARRAY_API, "A producer from before the keywords raises a TypeError."
+)
 def test_a_producer_without_keywords_is_taken(adapter):
     foreign = foreign_of(adapter, legacy=True)
     assert adapter.to_bytes(take(adapter, foreign, OldProducer)) == VALUES.tobytes()
 
 
-@spec("take.max-version", ARRAY_API, "Without it a producer must give the old struct.")
+@convention(
+    "take.max-version", ARRAY_API, "Without it a producer may refuse, or give the old struct."
+)
 def test_the_producer_is_told_the_version(adapter):
     foreign = foreign_of(adapter)
     producer = Producer(foreign)
@@ -191,13 +195,14 @@ def test_a_read_only_tensor_stays_read_only(adapter):
     assert adapter.is_readonly(take(adapter, foreign))
 
 
-@spec("take.writable", DLPACK, "What is not marked may be written.")
+@convention("take.writable", DLPACK, "What is not marked may be written.")
 def test_a_writable_tensor_stays_writable(adapter):
     assert not adapter.is_readonly(take(adapter, foreign_of(adapter)))
 
 
-@spec("take.copy", ARRAY_API, "copy=True always gives other memory.")
-def test_copy_true_gives_other_memory(adapter):
+def copying(adapter: Any, foreign: Foreign) -> Producer:
+    """Return an array that copies if it is asked for a copy."""
+
     class Copies(Producer):
         def __dlpack__(self, *, copy: Any = None, **keywords: Any) -> Any:
             if not copy:
@@ -207,8 +212,13 @@ def test_copy_true_gives_other_memory(adapter):
             self.copied = Producer(copied)
             return self.copied.__dlpack__(copy=copy, **keywords)
 
+    return Copies(foreign)
+
+
+@spec("take.copy", ARRAY_API, "copy=True always gives other memory.")
+def test_copy_true_gives_other_memory(adapter):
     foreign = foreign_of(adapter)
-    array = adapter.consume(Copies(foreign), copy=True)
+    array = adapter.consume(copying(adapter, foreign), copy=True)
     assert adapter.address(array) != foreign.address
     assert adapter.to_bytes(array) == VALUES.tobytes()
 
@@ -235,7 +245,7 @@ def test_the_capsule_is_marked(adapter):
         foreign = foreign_of(adapter, legacy=legacy)
         producer = Producer(foreign)
         array = adapter.consume(producer)
-        assert name_of(producer.capsule) in USED.values()
+        assert name_of(producer.capsule) == USED[producer.name]
         del array
 
 
@@ -296,19 +306,22 @@ def test_what_was_taken_can_be_exported(adapter):
 @spec("release.refused", PYTHON, "Who refuses a capsule does not consume it.")
 def test_a_refused_capsule_still_owns_its_tensor(adapter):
     foreign = foreign_of(adapter)
-    foreign.tensor.device_type = 8
+    foreign.tensor.bits = 7
     producer = Producer(foreign)
     try:
         adapter.consume(producer)
+    except NotSupportedError:
+        raise
     except Exception:
         producer.capsule = None
     else:
-        raise NotSupportedError("it takes memory of every kind of device")
+        raise NotSupportedError("it takes elements of every width")
     gc.collect()
+    assert producer.calls
     assert foreign.deletions == len(producer.calls)
 
 
-@spec("release.threads", PYTHON, "Threads may take arrays.", alone=True)
+@convention("release.threads", PYTHON, "Threads may take arrays.", alone=True)
 def test_threads_may_take_arrays_at_once(adapter):
     made = [[foreign_of(adapter) for _ in range(50)] for _ in range(8)]
     failed: list[BaseException] = []
@@ -325,7 +338,8 @@ def test_threads_may_take_arrays_at_once(adapter):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not failed, repr(failed[0])
+    if failed:
+        raise failed[0]
     gc.collect()
     assert {foreign.deletions for part in made for foreign in part} == {1}
 
@@ -334,7 +348,7 @@ class _Globals:
     left: Any = None
 
 
-@spec("release.exit", PYTHON, "An array may live until the interpreter ends.", alone=True)
+@convention("release.exit", PYTHON, "An array may live until the interpreter ends.", alone=True)
 def test_the_interpreter_may_end_with_what_was_taken(adapter):
     _Globals.left = take(adapter, foreign_of(adapter))
 
@@ -397,9 +411,11 @@ def test_another_major_version_is_refused(adapter):
     foreign.tensor.ndim = 1 << 20
     with refused():
         take(adapter, foreign)
+    gc.collect()
+    assert foreign.deletions == 1
 
 
-@spec(
+@convention(
     "refuse.device-type",
     DLPACK,
     "Memory of another kind of device has other addresses.",
@@ -505,6 +521,13 @@ def test_a_vector_is_not_read_as_a_scalar(adapter):
     foreign.tensor.lanes = 4
     try:
         array = take(adapter, foreign)
+    except NotSupportedError:
+        raise
+    except Exception:
+        return
+    if not hasattr(array, "__dlpack__"):
+        raise NotSupportedError("its arrays have no __dlpack__")
+    try:
         seen = content_of(array.__dlpack__(max_version=(1, 1))).dl_tensor
     except Exception:
         return

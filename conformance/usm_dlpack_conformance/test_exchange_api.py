@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C exchange API of a type, ``__dlpack_c_exchange_api__``, if it has one."""
 
-import ctypes
 from typing import Any
 
 from .adapter import NotSupportedError
@@ -55,8 +54,6 @@ def test_an_export_says_what_the_capsule_says(adapter):
 def test_a_borrowed_tensor_says_what_the_capsule_says(adapter):
     array = make(adapter)
     api = api_of(array)
-    if not ctypes.cast(api.table.dltensor_from_py_object_no_sync, ctypes.c_void_p):
-        raise NotSupportedError("its table has no function that borrows")
     tensor = api.borrow(array)
     assert first_element(tensor) == adapter.address(array)
     assert integers(tensor.shape, tensor.ndim) == SHAPE
@@ -76,21 +73,15 @@ def test_a_managed_tensor_becomes_an_object(adapter):
     api = api_of(array)
     taken = api.take(api.export(array))
     assert type(taken) is type(array)
-    assert first_element(api.borrow(taken)) == adapter.address(array)
-
-
-@spec("api.other-object", DLPACK, "A failure sets a Python error.", alone=True)
-def test_an_object_of_another_library_is_refused(adapter):
-    api = api_of(make(adapter))
-    with refused():
-        api.export(object())
+    assert adapter.address(taken) == adapter.address(array)
 
 
 @spec("api.allocate", DLPACK, "New memory of the prototype's shape, dtype and device.")
 def test_the_allocator_gives_compact_memory(adapter):
     array = make(adapter)
     api = api_of(array)
-    prototype = api.borrow(array)
+    exported = api.export(array)
+    prototype = exported.dl_tensor
     prototype.data = None
     content = api.allocate(prototype)
     tensor = content.dl_tensor
@@ -98,16 +89,19 @@ def test_the_allocator_gives_compact_memory(adapter):
     assert (tensor.device_type, tensor.code, tensor.bits) == (ONEAPI, 2, 32)
     assert first_element(tensor)
     call_deleter(content)
+    call_deleter(exported)
 
 
 @spec("api.allocate-refused", DLPACK, "A failure is told by the caller's function.", alone=True)
 def test_the_allocator_refuses_a_device_that_is_not_there(adapter):
     array = make(adapter)
     api = api_of(array)
-    prototype = api.borrow(array)
+    exported = api.export(array)
+    prototype = exported.dl_tensor
     prototype.device_id = 99
     with refused(BufferError):
         api.allocate(prototype)
+    call_deleter(exported)
 
 
 @convention("api.stream", DLPACK, "For kDLOneAPI the stream is a sycl::queue*, as PyTorch's.")

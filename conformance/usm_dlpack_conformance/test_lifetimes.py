@@ -30,14 +30,14 @@ def reuse_freed_memory(adapter: Any) -> None:
         make(adapter, np.full(VALUES.shape, 77, "f4"), kind=readable_kind(adapter))
 
 
-@spec("owner.capsule", PYTHON, "A fresh capsule owns the tensor.")
+@spec("owner.capsule", PYTHON, "A fresh capsule owns the tensor.", alone=True)
 def test_a_capsule_keeps_the_memory(adapter):
     capsule = capsule_of(adapter)
     reuse_freed_memory(adapter)
     assert bytes_of(content_of(capsule)) == VALUES.tobytes()
 
 
-@spec("owner.consumed", PYTHON, "A consumed tensor lives until its deleter runs.")
+@spec("owner.consumed", PYTHON, "A consumed tensor lives until its deleter runs.", alone=True)
 def test_a_consumed_tensor_outlives_its_capsule(adapter):
     capsule = capsule_of(adapter)
     content = consume(capsule)
@@ -108,7 +108,7 @@ def test_a_deleter_may_run_on_a_thread_without_the_gil(adapter):
         thread.join()
 
 
-@spec("owner.threads-export", PYTHON, "Threads may export one array.", alone=True)
+@convention("owner.threads-export", PYTHON, "Threads may export one array.", alone=True)
 def test_threads_may_export_one_array_at_once(adapter):
     array = make(adapter)
     failed: list[BaseException] = []
@@ -126,14 +126,15 @@ def test_threads_may_export_one_array_at_once(adapter):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not failed, repr(failed[0])
+    if failed:
+        raise failed[0]
 
 
 class _Globals:
     left: Any = None
 
 
-@spec("owner.exit", PYTHON, "A capsule may live until the interpreter ends.", alone=True)
+@convention("owner.exit", PYTHON, "A capsule may live until the interpreter ends.", alone=True)
 def test_the_interpreter_may_end_with_capsules(adapter):
     _Globals.left = [capsule_of(adapter), consume(capsule_of(adapter))]
 

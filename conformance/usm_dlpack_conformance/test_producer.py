@@ -25,6 +25,7 @@ from .cases import (
     spec,
 )
 from .dlpack import (
+    CPU,
     DTYPES,
     IS_COPIED,
     KNOWN_FLAGS,
@@ -37,6 +38,14 @@ from .dlpack import (
     integers,
     name_of,
 )
+
+
+def legacy_capsule(array: Any, **keywords: Any) -> Any:
+    """Return a capsule for an old consumer, which a producer need not serve."""
+    try:
+        return array.__dlpack__(**keywords)
+    except BufferError as error:
+        raise NotSupportedError("it gives no legacy capsules") from error
 
 
 def export(array: Any, **keywords: Any) -> Any:
@@ -88,6 +97,8 @@ def test_a_sub_device_is_exported_as_its_root_or_not_at_all(adapter):
     queue = adapter.queue_of_sub_device()
     try:
         capsule = make(adapter, queue=queue).__dlpack__(max_version=(1, 1))
+    except NotSupportedError:
+        raise
     except Exception:
         return
     assert content_of(capsule).dl_tensor.device_id == 0
@@ -96,17 +107,17 @@ def test_a_sub_device_is_exported_as_its_root_or_not_at_all(adapter):
 # The capsule.
 
 
-@spec("capsule.legacy", PYTHON, "An old consumer knows no other struct.")
+@spec("capsule.legacy", PYTHON, "An old consumer knows no other; BufferError is allowed.")
 def test_without_a_version_the_capsule_is_a_legacy_one(adapter):
-    assert name_of(make(adapter).__dlpack__()) == LEGACY
+    assert name_of(legacy_capsule(make(adapter))) == LEGACY
 
 
-@spec("capsule.old-version", PYTHON, "Before 1.0 there was no other struct.")
+@spec("capsule.old-version", PYTHON, "Before 1.0 there was no other; BufferError is allowed.")
 def test_for_version_0_8_the_capsule_is_a_legacy_one(adapter):
-    assert name_of(make(adapter).__dlpack__(max_version=(0, 8))) == LEGACY
+    assert name_of(legacy_capsule(make(adapter), max_version=(0, 8))) == LEGACY
 
 
-@spec("capsule.versioned", PYTHON, "Flags and version stand only there.")
+@convention("capsule.versioned", PYTHON, "Flags and version stand only there.")
 def test_for_version_1_0_the_capsule_is_a_versioned_one(adapter):
     assert name_of(make(adapter).__dlpack__(max_version=(1, 0))) == VERSIONED
 
@@ -142,14 +153,14 @@ def test_a_read_only_array_has_the_flag(adapter):
     assert export(array).flags & READ_ONLY
 
 
-@spec("capsule.read-only-legacy", PYTHON, "The old struct cannot say it, so it is not given.")
+@convention("capsule.read-only-legacy", PYTHON, "The old struct cannot say it, so it is not given.")
 def test_a_read_only_array_has_no_legacy_capsule(adapter):
     array = adapter.make_readonly(make(adapter))
     with refused():
         array.__dlpack__()
 
 
-@spec("capsule.writable", DLPACK, "An array that can be written says so.")
+@convention("capsule.writable", DLPACK, "An array that can be written says so.")
 def test_a_writable_array_lacks_the_flag(adapter):
     assert not export(make(adapter)).flags & READ_ONLY
 
@@ -166,7 +177,7 @@ def test_the_address_is_that_of_the_first_element(adapter):
 @spec("tensor.legacy", DLPACK, "Both structs describe one array.")
 def test_both_structs_say_the_same(adapter):
     array = make(adapter)
-    tensors = [export(array).dl_tensor, content_of(array.__dlpack__()).dl_tensor]
+    tensors = [export(array).dl_tensor, content_of(legacy_capsule(array)).dl_tensor]
     assert len({first_element(tensor) for tensor in tensors}) == 1
     assert len({integers(tensor.shape, tensor.ndim) for tensor in tensors}) == 1
 
@@ -289,7 +300,8 @@ def test_copy_true_gives_other_memory_and_says_so(adapter):
 @spec("keywords.copy-values", ARRAY_API, "A copy has the values, and is independent.")
 def test_a_copy_has_the_values(adapter):
     array = make(adapter, kind=readable_kind(adapter))
-    tensor = export(array, copy=True).dl_tensor
+    tensor = export(array, dl_device=(CPU, 0), copy=True).dl_tensor
+    assert tensor.device_type == CPU
     address = first_element(tensor)
     assert ctypes.string_at(address, VALUES.nbytes) == VALUES.tobytes()
     ctypes.memset(address, 0, VALUES.nbytes)
@@ -299,8 +311,9 @@ def test_a_copy_has_the_values(adapter):
 @spec("keywords.other-device", ARRAY_API, "What cannot be done is a BufferError.")
 def test_a_device_that_is_not_there_is_a_buffer_error(adapter):
     for device in ((2, 0), (ONEAPI, 99), (8, 0)):
-        with refused(BufferError, ValueError):
-            make(adapter).__dlpack__(max_version=(1, 1), dl_device=device)
+        array = make(adapter)
+        with refused(BufferError):
+            array.__dlpack__(max_version=(1, 1), dl_device=device)
 
 
 @spec("keywords.host", ARRAY_API, "dl_device=(1, 0) asks for memory of the host.")
@@ -326,7 +339,7 @@ def test_device_usm_is_not_copied_to_the_host_if_that_is_forbidden(adapter):
     if "device" not in adapter.kinds:
         raise NotSupportedError("it makes no device USM")
     array = make(adapter, kind="device")
-    with refused(BufferError, ValueError):
+    with refused(BufferError):
         array.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False)
 
 
@@ -334,6 +347,7 @@ def test_device_usm_is_not_copied_to_the_host_if_that_is_forbidden(adapter):
 def test_the_host_gets_the_values_of_views(adapter):
     for name, (_, _, values) in LAYOUTS.items():
         tensor = export(make_layout(adapter, name), dl_device=(1, 0)).dl_tensor
+        assert tensor.device_type == CPU
         shape, strides = (integers(part, tensor.ndim) for part in (tensor.shape, tensor.strides))
         address = first_element(tensor)
         found = [

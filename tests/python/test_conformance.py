@@ -109,7 +109,7 @@ def test_the_commands_of_the_page_check_a_library_by_the_adapter_of_the_readme(t
     )
     assert done.returncode == 0, done.stdout + done.stderr
     rows = (tmp_path / "report.md").read_text(encoding="utf-8").splitlines()
-    assert "| capsule.legacy | spec | An old consumer knows no other struct. | passed |  |" in rows
+    assert "| capsule.fresh | spec | A capsule is consumed once. | passed |  |" in rows
     assert any(row.endswith("| not run | it takes no queue |") for row in rows)
 
 

@@ -240,7 +240,10 @@ class CopiesThoughThatIsForbidden(Library):
         return super().export(tensor, copy=copy or None, **keywords)
 
 
-@fault("keywords.host", "keywords.other-device", "keywords.host-no-copy")
+@fault(
+    *("keywords.host", "keywords.other-device", "keywords.host-no-copy", "keywords.host-views"),
+    *("keywords.copy-values", "order.copy", "order.host"),
+)
 class IgnoresTheDevice(Library):
     def export(self, tensor: Any, dl_device: Any = None, **keywords: Any) -> Any:
         return super().export(tensor, **keywords)
