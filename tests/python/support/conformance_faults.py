@@ -420,7 +420,9 @@ class NeverRunsTheDeleter(Library):
         return tensor
 
 
-@fault("release.once", "release.passed-on", "release.threads")
+@fault(
+    *("release.once", "release.passed-on", "release.threads", "release.refused", "refuse.major"),
+)
 class RunsTheDeleterTwice(Library):
     def take(self, x: Any, **keywords: Any) -> Any:
         if isinstance(x, Producer):
