@@ -7,7 +7,6 @@
 #include "module.hpp"
 #include "order/process.hpp"
 #include "order/queues.hpp"
-#include "tensor/dlpack_method.hpp"
 #include "tensor/tensor.hpp"
 
 namespace usm_dlpack::python {

@@ -6,7 +6,6 @@
 #include "exchange/capsule.hpp"
 #include "order/cuda_streams.hpp"
 #include "order/queues.hpp"
-#include "tensor/dlpack_method.hpp"
 #include "tensor/tensor.hpp"
 
 namespace usm_dlpack::python {

@@ -7,7 +7,6 @@
 #include "arguments/places.hpp"
 #include "exchange/capsule.hpp"
 #include "exchange/producer.hpp"
-#include "memory/memory_properties.hpp"
 #include "module.hpp"
 #include "order/process.hpp"
 

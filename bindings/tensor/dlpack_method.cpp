@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/dlpack_method.hpp"
+//
+// DLPackTensor.__dlpack__, and the managed tensors of a DLPackTensor. A new keyword of
+// `__dlpack__` is read in `export_capsule`.
 #include "arguments/arguments.hpp"
 #include "arguments/places.hpp"
 #include "exchange/capsule.hpp"

@@ -5,7 +5,6 @@
 #include "order/cuda_streams.hpp"
 #include "order/process.hpp"
 #include "order/queues.hpp"
-#include "tensor/dlpack_method.hpp"
 
 namespace usm_dlpack::python {
 namespace {

@@ -2,11 +2,9 @@
 #include "tensor/tensor.hpp"
 #include "memory/copies.hpp"
 #include "memory/frees.hpp"
-#include "memory/memory_properties.hpp"
 #include "module.hpp"
 #include "order/process.hpp"
 #include "order/queues.hpp"
-#include "tensor/dlpack_method.hpp"
 #include "tensor/library_views.hpp"
 
 #include <nanobind/stl/pair.h>

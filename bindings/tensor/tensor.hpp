@@ -165,4 +165,15 @@ proved_tensor prove_content(const capsule_content& content,
 /// memory's context, or else the tensor's. Nothing for other capsules.
 std::optional<sycl::queue> queue_behind(const capsule_content& content);
 
+/// Makes a managed tensor that keeps a DLPackTensor alive.
+/// @pre `self` is a DLPackTensor
+managed_tensor export_managed(nb::handle self);
+
+/// The signature of every `__dlpack__` of this package.
+inline constexpr const char* dlpack_signature =
+    "def __dlpack__(self, *, stream: typing.Any | None = None, "
+    "max_version: tuple[int, int] | None = None, "
+    "dl_device: tuple[int, int] | None = None, "
+    "copy: bool | None = None) -> typing.Any";
+
 }  // namespace usm_dlpack::python
