@@ -242,7 +242,6 @@ def run_program(program: str, *options: str) -> int:
 
 def gpu(*options: str) -> int:
     """Run the tests on Intel's GPU drivers, simulated, and on PoCL: no GPU is needed."""
-    require_python(11)  # for tomllib
     require_debian_packages(absent(GOOGLETEST))
     return run_program("tests/drivers/run.py", *options)
 

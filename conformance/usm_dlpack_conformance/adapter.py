@@ -80,10 +80,6 @@ class Adapter:
         """Return a queue on a sub-device of the first root device."""
         raise NotSupportedError("it takes no queue of a sub-device")
 
-    def queue_address(self, queue: Any) -> int:
-        """Return the address of the ``sycl::queue``."""
-        raise NotSupportedError("the addresses of its queues cannot be read")
-
     def write_pending(self, array: Any, data: bytes) -> Callable[[], None]:
         """Submit a write of ``data`` to an array, on its queue, that cannot begin yet.
 

@@ -4,6 +4,7 @@
 import gc
 import math
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,6 +107,25 @@ def growth(use: Callable[[], object], count: int) -> int:
 def _resident_bytes() -> int:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def run_in_threads(calls: Sequence[Callable[[], object]]) -> None:
+    """Run each call in a thread of its own, and raise the first failure."""
+    failed: list[BaseException] = []
+
+    def run(call: Callable[[], object]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
 
 
 @contextmanager

@@ -4,7 +4,7 @@
 import ctypes
 import gc
 import math
-import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .cases import (
     convention,
     growth,
     refused,
+    run_in_threads,
     span,
     spec,
 )
@@ -324,22 +325,12 @@ def test_a_refused_capsule_still_owns_its_tensor(adapter):
 @convention("release.threads", PYTHON, "Threads may take arrays.", alone=True)
 def test_threads_may_take_arrays_at_once(adapter):
     made = [[foreign_of(adapter) for _ in range(50)] for _ in range(8)]
-    failed: list[BaseException] = []
 
     def take_all(part: Any) -> None:
-        try:
-            for foreign in part:
-                assert adapter.to_bytes(take(adapter, foreign)) == VALUES.tobytes()
-        except BaseException as error:
-            failed.append(error)
+        for foreign in part:
+            assert adapter.to_bytes(take(adapter, foreign)) == VALUES.tobytes()
 
-    threads = [threading.Thread(target=take_all, args=(part,)) for part in made]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
+    run_in_threads([partial(take_all, part) for part in made])
     gc.collect()
     assert {foreign.deletions for part in made for foreign in part} == {1}
 

@@ -4,12 +4,12 @@
 import ctypes
 import gc
 import os
-import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .cases import PYTHON, VALUES, convention, growth, make, readable_kind, spec
+from .cases import PYTHON, VALUES, convention, growth, make, readable_kind, run_in_threads, spec
 from .dlpack import call_deleter, consume, content_of, first_element
 
 
@@ -101,33 +101,19 @@ def test_a_consumed_capsule_runs_no_deleter(adapter):
 @spec("owner.thread", PYTHON, "A consumer in C runs the deleter on any thread.", alone=True)
 def test_a_deleter_may_run_on_a_thread_without_the_gil(adapter):
     contents = [consume(capsule_of(adapter)) for _ in range(64)]
-    threads = [threading.Thread(target=call_deleter, args=(content,)) for content in contents]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads([partial(call_deleter, content) for content in contents])
 
 
 @convention("owner.threads-export", PYTHON, "Threads may export one array.", alone=True)
 def test_threads_may_export_one_array_at_once(adapter):
     array = make(adapter)
-    failed: list[BaseException] = []
 
     def export() -> None:
-        try:
-            for _ in range(200):
-                capsule = array.__dlpack__(max_version=(1, 1))
-                assert first_element(content_of(capsule).dl_tensor) == adapter.address(array)
-        except BaseException as error:
-            failed.append(error)
+        for _ in range(200):
+            capsule = array.__dlpack__(max_version=(1, 1))
+            assert first_element(content_of(capsule).dl_tensor) == adapter.address(array)
 
-    threads = [threading.Thread(target=export) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
+    run_in_threads([export] * 8)
 
 
 class _Globals:

@@ -77,9 +77,7 @@ def test_a_command_of_the_named_queue_sees_the_work(adapter):
         assert adapter.read_behind(queue, address, AFTER.nbytes) == AFTER.tobytes()
 
 
-@convention(
-    "order.copy", ARRAY_API, "A copy has the values that the array has by then.", alone=True
-)
+@convention("order.copy", ORDER, "A copy has the values that the array has by then.", alone=True)
 def test_a_copy_has_the_values_of_the_work(adapter):
     with pending_array(adapter, readable_kind(adapter)) as pending:
         keywords = {"max_version": (1, 1), "dl_device": (CPU, 0), "copy": True}

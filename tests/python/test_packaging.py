@@ -9,6 +9,7 @@ import importlib.resources
 import inspect
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,19 @@ def test_what_is_of_others_comes_with_its_licence():
     )
     own = [file.name for file in FILES if file.parts[0] != "usm_dlpack"]
     assert [name for name in own if name.startswith("L")] == ["LICENSE", "LLVM-exception.txt"]
+
+
+def test_an_edited_python_file_is_copied_to_an_environment_that_has_the_package(
+    tmp_path, project_root
+):
+    """What `dev.py test` does in place of an installation, if nothing compiled has changed."""
+    program = runpy.run_path(str(project_root / "dev.py"))
+    package = tmp_path / "lib" / "python3" / "site-packages" / "usm_dlpack"
+    package.mkdir(parents=True)
+    for name in ("_core.so", "no_more.py", "_paths.py", "_core.pyi"):
+        (package / name).write_text("old")
+    program["copy_python_files"](program["Environment"](tmp_path))
+    source = project_root / "python" / "usm_dlpack"
+    expected = {file.name for file in source.iterdir() if file.name != "__pycache__"}
+    assert {file.name for file in package.iterdir()} == expected | {"_core.so", "_core.pyi"}
+    assert (package / "_paths.py").read_text() == (source / "_paths.py").read_text()

@@ -15,12 +15,7 @@ import usm_dlpack
 from memory_sources import KINDS, TypedArray, address_of, kept, new_queue
 from pending_work import PendingFill
 from usm_dlpack_conformance import Adapter, NotSupportedError
-
-
-def element_offset(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Return the offset of the first element from that of the lowest address."""
-    pairs = zip(shape, strides, strict=True)
-    return -sum(min((extent - 1) * stride, 0) for extent, stride in pairs)
+from usm_dlpack_conformance.cases import span
 
 
 def memory_of(data: bytes, kind: str, queue: Any) -> Any:
@@ -32,7 +27,25 @@ def memory_of(data: bytes, kind: str, queue: Any) -> Any:
 
 
 class UsmLibrary(Adapter):
-    """A library whose queues are those of dpctl."""
+    """A library whose queues are those of dpctl, and whose arrays are views of dpctl's memory."""
+
+    def view(
+        self, memory: Any, shape: Any, dtype: str, strides: Any, offset: int, queue: Any
+    ) -> Any:
+        """Return an array over a memory; its first element is at an offset in elements."""
+        raise NotImplementedError
+
+    def make(
+        self,
+        data: bytes,
+        shape: Sequence[int],
+        dtype: str = "float32",
+        strides: Sequence[int] | None = None,
+        kind: str = "device",
+        queue: Any = None,
+    ) -> Any:
+        offset = 0 if strides is None else span(shape, strides)[0]
+        return self.view(memory_of(data, kind, queue), shape, dtype, strides, offset, queue)
 
     def queues(self) -> Sequence[Any]:
         return [new_queue(device) for device in dpctl.get_devices()]
@@ -51,9 +64,6 @@ class UsmLibrary(Adapter):
         except dpctl.SyclSubDeviceCreationError as error:
             raise NotSupportedError("the device has no sub-devices") from error
         return kept(dpctl.SyclQueue(part))
-
-    def queue_address(self, queue: Any) -> int:
-        return int(queue.addressof_ref())
 
     def read_behind(self, queue: Any, address: int, nbytes: int) -> bytes:
         target = dpctl.memory.MemoryUSMHost(nbytes, queue=queue)
@@ -84,23 +94,15 @@ class Ours(UsmLibrary):
         *("float16", "float32", "float64", "complex64", "complex128"),
     )
 
-    def make(
-        self,
-        data: bytes,
-        shape: Sequence[int],
-        dtype: str = "float32",
-        strides: Sequence[int] | None = None,
-        kind: str = "device",
-        queue: Any = None,
+    def view(
+        self, memory: Any, shape: Any, dtype: str, strides: Any, offset: int, queue: Any
     ) -> Any:
-        itemsize = np.dtype(dtype).itemsize
-        offset = 0 if strides is None else itemsize * element_offset(shape, strides)
         return usm_dlpack.to_dlpack_tensor(
-            memory_of(data, kind, queue),
+            memory,
             shape=shape,
             dtype=dtype,
             strides=strides,
-            byte_offset=offset,
+            byte_offset=offset * np.dtype(dtype).itemsize,
             queue=queue,
         )
 
@@ -196,22 +198,11 @@ class UsmNdarray(UsmLibrary):
     def __init__(self) -> None:
         self.library = importlib.import_module(self.module)
 
-    def make(
-        self,
-        data: bytes,
-        shape: Sequence[int],
-        dtype: str = "float32",
-        strides: Sequence[int] | None = None,
-        kind: str = "device",
-        queue: Any = None,
+    def view(
+        self, memory: Any, shape: Any, dtype: str, strides: Any, offset: int, queue: Any
     ) -> Any:
-        placed = {} if strides is None else {"offset": element_offset(shape, strides)}
         return self.library.usm_ndarray(
-            tuple(shape),
-            dtype=dtype,
-            buffer=memory_of(data, kind, queue),
-            strides=None if strides is None else tuple(strides),
-            **placed,
+            tuple(shape), dtype, None if strides is None else tuple(strides), memory, offset
         )
 
     def consume(self, x: Any, **keywords: Any) -> Any:
