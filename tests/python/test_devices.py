@@ -95,9 +95,10 @@ assert (here.data, here.device) == (address_of(owner), (14, 1))
 assert (there.data != address_of(owner), there.device) == (True, (14, 0))
 assert numpy.array_equal(there.numpy(), values)
 for kind in KINDS:
-    written = empty((4, 4), "f4", device=(14, 0), usm_type=kind)
-    written.copy_from(numpy.asarray(memoryview(owner)).view("f4").reshape(4, 4))
-    assert numpy.array_equal(written.numpy(), values)
+    for source in (owner, allocate(1, "host")):
+        written = empty((4, 4), "f4", device=(14, 0), usm_type=kind)
+        written.copy_from(numpy.asarray(memoryview(source)).view("f4").reshape(4, 4))
+        assert numpy.array_equal(written.numpy(), values)
 """)
 
 
