@@ -23,7 +23,7 @@ def demo() -> int:
     environment = prepare()
     print(
         "2 of 3: pip downloads what is not there, up to 900 MB (the SYCL runtime, the CPU driver, "
-        "dpnp), unpacks 3.1 GB to .dev/venv, and compiles the module and the tutorial's extension: "
+        "dpnp), unpacks 3.2 GB to .dev/venv, and compiles the module and the tutorial's extension: "
         "some minutes",
         flush=True,
     )
