@@ -174,14 +174,14 @@ offered_capsule ordered_for(const import_request& request, nb::object capsule, C
 offered_capsule export_cuda_array(nb::handle method, const import_request& request,
                                   DLDevice device) {
   const std::int32_t id = detail::id_named_by(device);
-  const CUstream ours = stream_for_producers(id);
+  const lent_stream ours(id);
   nb::object stream;
   if (device.device_type != kDLCUDAHost) {
-    stream = checked(PyLong_FromVoidPtr(ours));
+    stream = checked(PyLong_FromVoidPtr(ours.get()));
   }
   exported_capsule exported = call_dlpack_forms(method, stream, request.copy);
   return ordered_for(request, std::move(exported.capsule),
-                     exported.took_stream ? ours : legacy_stream, id);
+                     exported.took_stream ? ours.get() : legacy_stream, id);
 }
 
 managed_tensor exchange(nb::handle x, const DLPackExchangeAPI& api) {

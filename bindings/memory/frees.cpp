@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/frees.hpp"
-#include "order/cuda_streams.hpp"
 #include "order/process.hpp"
 
 #include <usm_dlpack/sycl/queues.hpp>
@@ -119,8 +118,7 @@ void free_after_work(pending_free pending) noexcept {
       of_host_tasks.add(std::move(pending));
     } else {
       run_unlocked([&] {
-        const relaxed_capture_mode
-            relaxed;  // the garbage collector may drop arrays at any time
+        const cuda_thread_scope kept;  // the garbage collector may drop arrays at any time
         for (const sycl::queue& queue : pending.queues) {
           detail::pending_work(queue).wait();
         }
@@ -154,7 +152,7 @@ void free_finished() noexcept {
     const std::vector<pending_free> finished = of_host_tasks.take_finished();
     if (!finished.empty()) {
       run_unlocked([&] {
-        const relaxed_capture_mode relaxed;
+        const cuda_thread_scope kept;
         for (const pending_free& pending : finished) {
           pending.free();
         }

@@ -6,10 +6,12 @@
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
-#include <array>
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 namespace usm_dlpack::python {
 namespace {
@@ -17,7 +19,6 @@ namespace {
 /// The functions of libcuda.so.1 that are used here. Each returns a CUresult, 0 for success.
 /// Source: CUDA driver API.
 struct cuda_driver {
-  int (*get_current)(CUcontext*) = nullptr;
   int (*set_current)(CUcontext) = nullptr;
   int (*retain_primary)(CUcontext*, CUdevice) = nullptr;
   int (*create_stream)(CUstream*, unsigned) = nullptr;
@@ -34,7 +35,6 @@ struct cuda_driver {
 
  private:
   cuda_driver() {
-    find("cuCtxGetCurrent", get_current);
     find("cuCtxSetCurrent", set_current);
     find("cuDevicePrimaryCtxRetain", retain_primary);
     find("cuStreamCreate", create_stream);
@@ -72,37 +72,9 @@ void check_executing(CUstream stream) {
   }
 }
 
-/// Sets whether this thread may call functions that break the recording of a CUDA graph, and
-/// `mode` to what held before.
-void exchange_capture_mode(int& mode) noexcept {
-  static int (*const exchange)(int*) = [] {
-    int (*function)(int*) = nullptr;
-    detail::find_function("libcuda.so.1", "cuThreadExchangeStreamCaptureMode", function);
-    return function;
-  }();
-  if (exchange != nullptr) {
-    exchange(&mode);
-  }
-}
-
-/// Makes the primary context of a device current, which SYCL and CUDA's runtime use. The
-/// destructor makes the one of before current again. Recordings of CUDA graphs go on.
-class primary_context {
- public:
-  explicit primary_context(CUcontext primary) {
-    check_cuda(cuda_driver::get().get_current(&before_), "cuCtxGetCurrent");
-    check_cuda(cuda_driver::get().set_current(primary), "cuCtxSetCurrent");
-  }
-  primary_context(const primary_context&) = delete;
-  primary_context& operator=(const primary_context&) = delete;
-  ~primary_context() { cuda_driver::get().set_current(before_); }
-
- private:
-  relaxed_capture_mode relaxed_;
-  CUcontext before_ = nullptr;
-};
-
 /// The streams and events of this package on a device; never destroyed.
+/// @pre of all functions: a `cuda_thread_scope` is held, because they change the current
+/// context
 class cuda_device_streams {
  public:
   static cuda_device_streams& on(std::int32_t device_id) {
@@ -113,32 +85,35 @@ class cuda_device_streams {
   }
 
   explicit cuda_device_streams(std::int32_t device_id) : context_(default_context(device_id)) {
-    const cuda_driver& cuda = cuda_driver::get();
-    check_cuda(cuda.retain_primary(&primary_, cuda_device(device_id).device_id),
+    check_cuda(cuda_driver::get().retain_primary(&primary_, cuda_device(device_id).device_id),
                "cuDevicePrimaryCtxRetain");
-    const primary_context current(primary_);
-    constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
-    for (CUstream& stream : streams_) {
-      check_cuda(cuda.create_stream(&stream, non_blocking), "cuStreamCreate");
-    }
   }
 
-  /// One of our streams, which are given to producers in turn. One that still waits for the
-  /// work of a producer is passed over, as long as there is another.
+  /// A stream that waits for nothing. Makes its device current.
   CUstream take_stream() {
-    const relaxed_capture_mode relaxed;
-    const std::lock_guard<std::mutex> lock(guard_);
-    for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
-      next_ = (next_ + 1) % streams_.size();
-      if (is_idle(streams_[next_])) {
-        break;
+    make_current();
+    {
+      const std::lock_guard<std::mutex> lock(guard_);
+      const auto idle = std::find_if(streams_.begin(), streams_.end(), &is_idle);
+      if (idle != streams_.end()) {
+        CUstream const stream = *idle;
+        streams_.erase(idle);
+        return stream;
       }
     }
-    return streams_[next_];
+    CUstream stream = nullptr;
+    constexpr unsigned non_blocking = 1;  // CU_STREAM_NON_BLOCKING
+    check_cuda(cuda_driver::get().create_stream(&stream, non_blocking), "cuStreamCreate");
+    return stream;
+  }
+
+  void give_back(CUstream stream) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    streams_.push_back(stream);
   }
 
   void order_queue(CUstream producer, sycl::queue consumer) {
-    const primary_context current(primary_);
+    make_current();
     check_executing(producer);
     const CUevent reached = take_event();
     check_cuda(cuda_driver::get().record(reached, producer), "cuEventRecord");
@@ -149,7 +124,7 @@ class cuda_device_streams {
   }
 
   void order_stream(sycl::queue producer, CUstream consumer) {
-    const primary_context current(primary_);
+    make_current();
     check_executing(consumer);
     detail::pending_work work(producer);
     if (work.is_done()) {
@@ -179,6 +154,11 @@ class cuda_device_streams {
            cuda_driver::get().query(stream) == 0;
   }
 
+  /// SYCL and CUDA's runtime use the primary context of a device.
+  void make_current() const {
+    check_cuda(cuda_driver::get().set_current(primary_), "cuCtxSetCurrent");
+  }
+
   /// An event that no barrier waits for. @pre the primary context is current
   CUevent take_event() {
     {
@@ -197,16 +177,12 @@ class cuda_device_streams {
 
   sycl::context context_;
   CUcontext primary_ = nullptr;
-  std::array<CUstream, 4> streams_{};
-  std::size_t next_ = 0;
+  std::vector<CUstream> streams_;                       ///< that are not lent
   std::deque<std::pair<CUevent, sycl::event>> in_use_;  ///< with the barrier that waits for it
   std::mutex guard_;
 };
 
 }  // namespace
-
-relaxed_capture_mode::relaxed_capture_mode() noexcept { exchange_capture_mode(mode_); }
-relaxed_capture_mode::~relaxed_capture_mode() { exchange_capture_mode(mode_); }
 
 consumer_stream read_cuda_stream(nb::handle stream) {
   if (stream.is_none()) {
@@ -227,11 +203,13 @@ consumer_stream read_cuda_stream(nb::handle stream) {
           *number == 0 ? legacy_stream : reinterpret_cast<CUstream>(*number)};
 }
 
-CUstream stream_for_producers(std::int32_t device_id) {
+lent_stream::lent_stream(std::int32_t device_id) : device_id_(device_id) {
   const without_gil unlocked;
-  return detail::with_runtime_errors(
+  stream_ = detail::with_runtime_errors(
       "stream", [&] { return cuda_device_streams::on(device_id).take_stream(); });
 }
+
+lent_stream::~lent_stream() { cuda_device_streams::on(device_id_).give_back(stream_); }
 
 void order_stream_behind(const tensor& producer, CUstream consumer) {
   const std::int32_t device_id = producer.proof().device_id();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order between SYCL queues of the backend cuda and CUDA streams, by CUDA's events. The
-// host waits only for host tasks, or for a queue of another context. The current CUDA context
-// is afterwards as it was. The module calls the CUDA driver only here.
+// host waits only for host tasks, or for a queue of another context.
 #pragma once
 
 #include "order/queues.hpp"
@@ -16,19 +15,6 @@ namespace usm_dlpack::python {
 /// is named.
 inline const auto legacy_stream = reinterpret_cast<CUstream>(std::uintptr_t{1});
 
-/// Puts the thread in relaxed capture mode, so that its queries and waits do not break the
-/// capture of a CUDA graph.
-class relaxed_capture_mode {
- public:
-  relaxed_capture_mode() noexcept;
-  relaxed_capture_mode(const relaxed_capture_mode&) = delete;
-  relaxed_capture_mode& operator=(const relaxed_capture_mode&) = delete;
-  ~relaxed_capture_mode();
-
- private:
-  int mode_ = 2;  ///< `CU_STREAM_CAPTURE_MODE_RELAXED`, then what the thread had before
-};
-
 /// The `stream` of `__dlpack__`.
 struct consumer_stream {
   std::optional<sycl::queue> queue;  ///< the consumer's queue, if it named one
@@ -41,11 +27,24 @@ struct consumer_stream {
 /// @throws nb::value_error for anything else
 consumer_stream read_cuda_stream(nb::handle stream);
 
-/// A CUDA stream of this package on a root device, for a producer, which orders it behind its
-/// own work. It stays for the life of the process. Releases the GIL.
-/// @pre the device is of the backend cuda
-/// @throws conversion_error `runtime_error`
-CUstream stream_for_producers(std::int32_t device_id);
+/// A CUDA stream of this package, lent to one producer, which orders it behind its own work.
+/// It waits for nothing else. Making it releases the GIL.
+class lent_stream {
+ public:
+  /// Makes the device current: PyTorch exports arrays of no other.
+  /// @pre the device is of the backend cuda
+  /// @throws conversion_error `runtime_error`
+  explicit lent_stream(std::int32_t device_id);
+  lent_stream(const lent_stream&) = delete;
+  lent_stream& operator=(const lent_stream&) = delete;
+  ~lent_stream();
+
+  CUstream get() const noexcept { return stream_; }
+
+ private:
+  std::int32_t device_id_;
+  CUstream stream_ = nullptr;
+};
 
 /// Orders later work of a stream behind the work on a tensor: on its queues and on dpctl's.
 /// Releases the GIL.

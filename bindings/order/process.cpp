@@ -125,6 +125,7 @@ inside_module::inside_module() noexcept {
     }
     gate_.emplace();
   }
+  cuda_.emplace();
 }
 
 inside_module::~inside_module() { --calls_inside; }

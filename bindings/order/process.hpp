@@ -5,6 +5,8 @@
 // at exit is decided here.
 #pragma once
 
+#include "order/cuda_driver.hpp"
+
 #include <nanobind/nanobind.h>
 
 #include <atomic>
@@ -68,7 +70,9 @@ class inside_module {
   ~inside_module();
 
  private:
-  std::optional<interpreter_gate> gate_;  ///< only in the thread's outermost call
+  // Only in the thread's outermost call.
+  std::optional<interpreter_gate> gate_;
+  std::optional<cuda_thread_scope> cuda_;
 };
 
 /// Releases the GIL for the lifetime of this object. The destructor takes it back. After all

@@ -144,6 +144,19 @@ class Numba:
         return int(array.__cuda_array_interface__["data"][0])
 
 
+class ByMethod:
+    """An array that has no C exchange API."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
 CLASSES = (Torch, Cupy, Jax, Numba)
 HERE = [made for made in CLASSES if importlib.util.find_spec(made.name)]
 MISSING = [made.name for made in CLASSES if made not in HERE]

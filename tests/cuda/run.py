@@ -14,6 +14,7 @@ import ctypes
 import datetime
 import re
 import shutil
+import site
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,7 @@ PAGE = ROOT / "docs" / "backends.md"
 ADAPTER = "libur_adapter_cuda.so.0"
 ENVIRONMENT = VENV.variables | {
     "ONEAPI_DEVICE_SELECTOR": "cuda:0",
+    "DRIVER_CONFIGURATION": "cuda",
     "USM_DLPACK_TEST_DEVICES": "1",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     # With fewer, a stream that is held back may hold back others.
@@ -81,8 +83,8 @@ class NoGpuError(Exception):
     """What is missing; the tests are not run."""
 
 
-def find_gpu() -> None:
-    """Look for a GPU and its driver, without SYCL."""
+def count_gpus() -> int:
+    """Return the number of GPUs, without SYCL."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -90,6 +92,7 @@ def find_gpu() -> None:
     count = ctypes.c_int(0)
     if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or not count:
         raise NoGpuError("expected a GPU that libcuda.so.1 lists, found none")
+    return count.value
 
 
 def build(adapter: Path | None) -> None:
@@ -97,6 +100,9 @@ def build(adapter: Path | None) -> None:
     require_debian_packages(absent(GOOGLETEST))
     if not VENV.python.exists():
         run(sys.executable, "-m", "venv", "--system-site-packages", VENV.folder)
+        # The system's packages are not those of the virtual environment that runs this.
+        (inner,) = VENV.folder.glob("lib/python*/site-packages")
+        (inner / "outer.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     VENV.install("-q", "-r", "requirements/test.txt", *WHEELS)
     if adapter is not None:
         shutil.copy(adapter, VENV.folder / "lib" / ADAPTER)
@@ -137,9 +143,9 @@ def run_gtest() -> list[str]:
     return run_tests(REPORT, ENVIRONMENT, BUILD / "tests/cpp/sycl_tests", *options)
 
 
-def run_pytest(*arguments: str | Path) -> list[str]:
+def run_pytest(*arguments: str | Path, **variables: str) -> list[str]:
     pytest = (VENV.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={REPORT}")
-    return run_tests(REPORT, ENVIRONMENT, *pytest, *arguments)
+    return run_tests(REPORT, ENVIRONMENT | variables, *pytest, *arguments)
 
 
 def page_of(found: dict[str, str], cpp: list[str], python: list[str], bridge: list[str]) -> str:
@@ -175,7 +181,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="renew docs/backends.md")
     options = parser.parse_args()
     try:
-        find_gpu()
+        gpus = count_gpus()
         build(options.adapter)
         found = facts()
         print(f"\n##### {found}")
@@ -183,7 +189,9 @@ def main() -> int:
         words = " and ".join(f"not {word}" for word in LEFT_OUT_PYTHON)
         files = [PYTHON_TESTS / f"test_{name}.py" for name in PYTHON_FILES]
         python = run_pytest("-m", "not extended", *(("-k", words) if words else ()), *files)
-        bridge = run_pytest(HERE)
+        bridge = run_pytest(HERE / "test_bridge.py")
+        if gpus > 1:
+            bridge += run_pytest(HERE / "test_two_gpus.py", ONEAPI_DEVICE_SELECTOR="cuda:*")
     except NoGpuError as reason:
         print(f"\n##### CUDA: NOT RUN: {reason}")
         return 0
@@ -192,6 +200,8 @@ def main() -> int:
         return 1
     if found["missing"]:
         print(f"\n##### NOT RUN with {found['missing']}: not installed for {sys.executable}")
+    if gpus == 1:
+        print("\n##### NOT RUN: tests/cuda/test_two_gpus.py, because there is one GPU")
     if options.write:
         write_page(page_of(found, cpp, python, bridge))
     return 0

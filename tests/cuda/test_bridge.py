@@ -7,7 +7,7 @@ Nothing here waits by a clock: work is held back on the GPU by a gate that the t
 import ctypes
 import gc
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 from capsules import NEWEST, content_of
 from dpctl.memory import as_usm_memory
-from libraries import COUNT, HERE, LEGACY, PER_THREAD, Cupy, Gate, Numba, Torch, call
+from libraries import COUNT, HERE, LEGACY, PER_THREAD, ByMethod, Cupy, Gate, Numba, Torch, call
 from memory_sources import KINDS, TypedArray, allocate, new_queue
 from pending_work import PendingFill, Waiting, answer_behind
 from refusals import refused, wrong_argument
-from usm_dlpack import DLPackTensor, device_id, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import DLPackTensor, device_id, empty, from_dlpack, to_dlpack_tensor, validate
 
 SEVENS, ZEROS = [7] * COUNT, [0] * COUNT
 WITH_DLPACK = [made for made in HERE if made is not Numba]
@@ -74,13 +74,13 @@ class Reading:
     """
 
     def __init__(self, queue: Any) -> None:
-        self._queue = queue
+        self.queue = queue
         self._seen = KINDS["host"](4 * COUNT, queue=queue)
         queue.memcpy_async(self._seen, KINDS["device"](4 * COUNT, queue=queue), 4 * COUNT).wait()
 
     def begin(self, tensor: DLPackTensor, queue: Any = None) -> None:
         """Submit the copy, to another queue if one is named."""
-        queue = self._queue if queue is None else queue
+        queue = self.queue if queue is None else queue
         context = queue.sycl_context
         bare = SimpleNamespace(
             __sycl_usm_array_interface__={
@@ -433,41 +433,94 @@ def test_the_code_of_the_page_is_right() -> None:
     assert names["usm_of_torch"](new_queue()).tolist() == list(range(12))
 
 
-class ByMethod:
-    """An array that has no C exchange API."""
+CALLS: dict[str, Callable[[SimpleNamespace], Any]] = {
+    "empty": lambda made: empty((3,), "f4", device=made.queue),
+    "to_dlpack_tensor": lambda made: to_dlpack_tensor(made.memory, queue=made.queue),
+    "validate": lambda made: validate(made.array),
+    "device_id": lambda made: device_id(made.array),
+    "copy_from": lambda made: made.tensor.copy_from(np.arange(COUNT, dtype="i4")),
+    "numpy": lambda made: made.tensor.numpy(),
+    "a copy": lambda made: from_dlpack(made.tensor, copy=True),
+    "a host copy": lambda made: from_dlpack(np.arange(3), device=made.queue),
+    "wait": lambda made: made.tensor.wait(),
+    "an import's end": lambda made: made.dropped.pop(),
+    "a tensor's end": lambda made: made.allocated.pop(),
+}
 
-    def __init__(self, array: Any) -> None:
-        self.array = array
 
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self.array.__dlpack__(**keywords)
+@pytest.fixture
+def made(streamed: Any) -> SimpleNamespace:
+    """Return what `CALLS` use."""
+    queue = new_queue()
+    array, memory = streamed.zeros(), allocate("device", 4 * COUNT, queue)
+    return SimpleNamespace(
+        queue=queue,
+        array=array,
+        memory=memory,
+        tensor=to_dlpack_tensor(memory, dtype="i4", queue=queue),
+        dropped=[from_dlpack(streamed.zeros(), device=queue)],
+        allocated=[empty((3,), "f4", device=queue)],
+    )
 
-    def __dlpack_device__(self) -> Any:
-        return self.array.__dlpack_device__()
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("mode", [0, 1, 2], ids=["global", "thread_local", "relaxed"])
+def test_a_call_does_not_end_the_recording_of_a_graph(
+    streamed: Any, made: SimpleNamespace, mode: int, name: str
+) -> None:
+    stream, graph = streamed.new_stream(), ctypes.c_void_p()
+    call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), mode)
+    try:
+        CALLS[name](made)
+    finally:
+        call("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(graph))
+    assert graph.value is not None
 
 
 @pytest.mark.parametrize("mode", [0, 1, 2], ids=["global", "thread_local", "relaxed"])
-def test_a_stream_that_records_a_graph_is_refused_and_records_on(streamed: Any, mode: int) -> None:
-    queue = new_queue()
-    tensor = to_dlpack_tensor(allocate("device", 48, queue), dtype="f4", queue=queue)
-    array, stream = streamed.zeros(), streamed.new_stream()
-    dropped = [from_dlpack(streamed.zeros(), device=queue)]
-    tensor.cuda_view().__dlpack__(stream=stream)
-    found = "one that records a CUDA graph"
+def test_a_stream_that_records_a_graph_is_refused_and_records_on(
+    streamed: Any, made: SimpleNamespace, mode: int
+) -> None:
+    stream, found = streamed.new_stream(), "one that records a CUDA graph"
+    made.tensor.cuda_view().__dlpack__(stream=stream)
     call("cuStreamBeginCapture_v2", ctypes.c_void_p(stream), mode)
     try:
         with streamed.on(stream):
             with refused("runtime_error", "stream", found=found):
-                tensor.cuda_view().__dlpack__(stream=stream)
-            for _ in range(8):  # there are fewer streams of this package
+                made.tensor.cuda_view().__dlpack__(stream=stream)
+            for _ in range(3):
                 with refused("runtime_error", "stream", found=found):
-                    from_dlpack(ByMethod(array), device=queue)
-            dropped.clear()
-            streamed.fill(array, 7)
+                    from_dlpack(ByMethod(made.array), device=made.queue)
+            streamed.fill(made.array, 7)
     finally:
         call("cuStreamEndCapture", ctypes.c_void_p(stream), ctypes.byref(ctypes.c_void_p()))
-    tensor.cuda_view().__dlpack__(stream=stream)
-    assert from_dlpack(ByMethod(array), device=queue).numpy().tolist() == ZEROS
+    made.tensor.cuda_view().__dlpack__(stream=stream)
+    assert from_dlpack(ByMethod(made.array), device=made.queue).numpy().tolist() == ZEROS
+
+
+def test_an_import_waits_for_its_own_producer_alone(streamed: Any, gates: list[Gate]) -> None:
+    """Eight producers that wait are not before one that does not."""
+    idle = streamed.zeros()
+    reading = Reading(new_queue(in_order=True))
+    waiting, queues = [], [new_queue(in_order=True) for _ in range(8)]
+    for queue in queues:
+        Reading(queue)
+    for array in (streamed.zeros() for _ in range(8)):
+        streamed.fill(array, 1)
+        streamed.values(array)
+        waiting.append(array)
+    streams = [streamed.new_stream() for _ in queues]
+    free = streamed.new_stream()
+    kept = []
+    for array, queue, stream in zip(waiting, queues, streams, strict=True):
+        with streamed.on(stream):
+            gates.append(Gate(stream))
+            kept.append(from_dlpack(ByMethod(array), device=queue))
+    with streamed.on(free):
+        reading.begin(from_dlpack(ByMethod(idle), device=reading.queue))
+    assert reading.values == ZEROS
+    for gate in gates:
+        gate.open()
 
 
 def test_memory_that_a_queue_uses_is_not_given_back(streamed: Any, gates: list[Gate]) -> None:
@@ -493,6 +546,17 @@ def test_numba_takes_the_interface() -> None:
     assert numba.address(seen) == tensor.data
     tensor.copy_from(np.arange(COUNT, dtype="i4"))
     assert numba.values(seen) == list(range(COUNT))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_keeps_the_current_context(made: SimpleNamespace, name: str) -> None:
+    primary = current_context()
+    call("cuCtxSetCurrent", None)
+    try:
+        CALLS[name](made)
+        assert current_context() is None
+    finally:
+        call("cuCtxSetCurrent", ctypes.c_void_p(primary))
 
 
 def test_the_current_context_is_as_it_was(streamed: Any, queue: Any) -> None:

@@ -11,6 +11,7 @@
 #include <usm_dlpack/sycl/backends.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,7 +63,11 @@ struct device_table {
     for (std::size_t index = 0; index < platforms.size(); ++index) {
       find_queries_of(index);
     }
+    is_made_ = true;
   }
+
+  /// Whether the table is built, and its devices are known.
+  static bool is_made() noexcept { return is_made_; }
 
   /// The table, built on first use. Never destroyed, because SYCL's statics may be destroyed
   /// before it. Each program and shared library has its own, because another may use another
@@ -105,6 +110,8 @@ struct device_table {
   }
 
  private:
+  [[gnu::visibility("hidden")]] static inline std::atomic<bool> is_made_{false};
+
   static const device_table& make() {
     try {
       return *new device_table;
