@@ -18,7 +18,19 @@ import numpy as np
 import pytest
 from capsules import NEWEST, content_of
 from dpctl.memory import as_usm_memory
-from libraries import COUNT, HERE, LEGACY, PER_THREAD, ByMethod, Cupy, Gate, Numba, Torch, call
+from libraries import (
+    COUNT,
+    HERE,
+    LEGACY,
+    PER_THREAD,
+    ByMethod,
+    Cupy,
+    Gate,
+    Numba,
+    Torch,
+    call,
+    make_room_for_streams,
+)
 from memory_sources import KINDS, TypedArray, allocate, new_queue
 from pending_work import PendingFill, Waiting, answer_behind
 from refusals import refused, wrong_argument
@@ -500,19 +512,16 @@ def test_a_stream_that_records_a_graph_is_refused_and_records_on(
 
 def test_an_import_waits_for_its_own_producer_alone(streamed: Any, gates: list[Gate]) -> None:
     """Eight producers that wait are not before one that does not."""
-    idle = streamed.zeros()
-    reading = Reading(new_queue(in_order=True))
-    waiting, queues = [], [new_queue(in_order=True) for _ in range(8)]
-    for queue in queues:
-        Reading(queue)
-    for array in (streamed.zeros() for _ in range(8)):
-        streamed.fill(array, 1)
+    idle, reading, free = streamed.zeros(), Reading(new_queue(in_order=True)), streamed.new_stream()
+    producers = []
+    for _ in range(8):
+        array, queue = streamed.zeros(), new_queue(in_order=True)
         streamed.values(array)
-        waiting.append(array)
-    streams = [streamed.new_stream() for _ in queues]
-    free = streamed.new_stream()
+        Reading(queue)  # makes the streams of the queue
+        producers.append((array, queue, streamed.new_stream()))
+    make_room_for_streams.cache_clear()
     kept = []
-    for array, queue, stream in zip(waiting, queues, streams, strict=True):
+    for array, queue, stream in producers:
         with streamed.on(stream):
             gates.append(Gate(stream))
             kept.append(from_dlpack(ByMethod(array), device=queue))
