@@ -15,11 +15,13 @@ struct thread_functions {
 
   static thread_functions find() noexcept {
     thread_functions found;
-    detail::find_function("libcuda.so.1", "cuCtxGetCurrent", found.get_current);
-    detail::find_function("libcuda.so.1", "cuCtxSetCurrent", found.set_current);
-    detail::find_function("libcuda.so.1", "cuThreadExchangeStreamCaptureMode",
-                          found.exchange_mode);
-    return found;
+    const auto is_found = [](const char* name, auto& function) {
+      return detail::find_function("libcuda.so.1", name, function);
+    };
+    const bool all = is_found("cuCtxGetCurrent", found.get_current) &&
+                     is_found("cuCtxSetCurrent", found.set_current) &&
+                     is_found("cuThreadExchangeStreamCaptureMode", found.exchange_mode);
+    return all ? found : thread_functions();
   }
 };
 
