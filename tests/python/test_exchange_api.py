@@ -5,7 +5,6 @@ import ctypes
 import gc
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import extension_under_test
@@ -32,9 +31,7 @@ from dpctl.memory import as_usm_memory
 from memory_sources import TypedArray, address_of, allocate, new_queue, owned
 from pending_work import (
     COUNT,
-    VALUES,
     answer_behind,
-    check_order,
 )
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
@@ -173,10 +170,10 @@ def test_a_refusal_replaces_an_error_from_before_and_success_keeps_it(tensor, me
 # --- the queue to work on
 
 
-def test_the_work_stream_is_one_queue_of_a_root_device(tensor):
-    address = api.stream(0)
-    assert address == api.stream(0)
-    tensor.__dlpack__(stream=address)  # which takes the address of a queue
+def test_the_work_stream_is_one_queue_of_a_root_device():
+    assert api.stream(0) == api.stream(0)
+    assert api.queue() == package_queue()
+    assert api.queue().is_in_order  # for consumers with several commands
     assert api.stream(0, device_type=1) is None  # on the host
     with refused("device_type_unsupported", "device.device_type"):
         api.stream(0, 2)
@@ -280,71 +277,6 @@ def test_a_table_is_used_instead_of_capsules(table, memory):
     with refused("no_device", "device.device_id", found="99"):
         from_dlpack(array)
     assert table.foreign.deletions == 3
-
-
-GIVING: dict[str, Callable[[Any], Any]] = {"a managed tensor": api.export, "a DLTensor": api.borrow}
-GIVEN = pytest.mark.parametrize("give", GIVING.values(), ids=GIVING)
-
-
-@GIVEN
-@pytest.mark.parametrize("host_task", [False, True], ids=["no more", "host task"])
-def test_the_work_stream_is_behind_a_tensor_and_nobody_waits(give, host_task, producer, start):
-    pending = start(producer)
-    if host_task:
-        pending.keep_alive()
-    given = give(to_dlpack_tensor(pending.memory, dtype="i4", queue=producer))
-    assert api.queue() == package_queue()
-    assert api.queue().is_in_order  # for consumers with several commands
-    check_order(api.queue(), pending)
-    if give is api.export:
-        call_deleter(given)
-
-
-@GIVEN
-@pytest.mark.parametrize("names", ["a queue", "an out-of-order queue", "none"])
-@pytest.mark.parametrize("has_queue", [True, False], ids=["a queue", "no queue"])
-def test_the_work_stream_is_behind_a_consumer_of_the_tensor(give, has_queue, names, start):
-    device = new_queue(in_order=True) if has_queue else (14, 0)
-    x = from_dlpack(np.zeros(COUNT, np.int32), device=device)
-    consumer = dpctl_queue() if names == "none" else new_queue(in_order=names == "a queue")
-    taken = None if names == "none" else x.__dlpack__(stream=consumer)
-    pending = start(consumer, into=as_usm_memory(x))
-    give(x)
-    check_order(api.queue(), pending)
-    del taken
-
-
-@GIVEN
-def test_a_tensor_that_was_given_waits_for_the_work_stream(give, start):
-    x = from_dlpack(np.zeros(COUNT, np.int32), device=new_queue())
-    given = give(x)
-    pending = start(api.queue(), into=as_usm_memory(x))
-    assert answer_behind(pending, x.numpy).tolist() == VALUES
-    if give is api.export:
-        call_deleter(given)
-
-
-@GIVEN
-def test_a_tensor_on_a_queue_of_another_context_is_not_given_on_opencl(
-    give, foreign_queue, memory, tensor
-):
-    """On Level Zero an array that says such a queue is refused."""
-    array = ForeignArray(ForeignTensor(address_of(memory)))
-    array.sycl_queue = foreign_queue
-    consumed = tensor.__dlpack__(stream=foreign_queue)
-    for outside in (from_dlpack(array), tensor):
-        with refused("request_unsupported", "sycl_queue", found="one of another context"):
-            give(outside)
-    del consumed
-
-
-def test_copy_is_kept_with_a_table(table, memory):
-    assert from_dlpack(table.array(), copy=False).data == address_of(memory)
-    assert from_dlpack(table.array(), copy=True).data != address_of(memory)
-    table.foreign.managed.flags = IS_COPIED
-    assert from_dlpack(table.array(), copy=True).data == address_of(memory)
-    with refused("copy_needed", "copy", found="a copy that it made"):
-        from_dlpack(table.array(), copy=False)
 
 
 def test_a_host_array_of_a_table_is_copied_to_a_device(table):

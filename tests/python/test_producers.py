@@ -21,7 +21,7 @@ from capsules import (
 )
 from memory_sources import TypedArray, address_of, new_queue
 from pending_work import COUNT, check_order
-from refusals import wrong_argument
+from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 KEYWORDS = ("stream", "max_version", "dl_device", "copy")
@@ -135,6 +135,8 @@ def test_a_copy_that_the_producer_made_unasked_is_the_copy(memory, strides):
     assert (made.strides, made.byte_extent) == ((4, 1), 48)
     assert from_dlpack(array).data == address_of(memory)
     assert array.asked == [{"stream": dpctl_queue(), "max_version": NEWEST}] * 2
+    with refused("copy_needed", "copy", found="a copy that it made"):
+        from_dlpack(array, copy=False)
 
 
 # --- errors of an array's own code
