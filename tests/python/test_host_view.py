@@ -88,9 +88,6 @@ def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name, readable):
     assert not hasattr(padded, "__array_interface__")
 
 
-def test_device_usm_has_no_view_on_the_host_and_an_opencl_device_none_in_cuda(tensor):
+def test_device_usm_has_no_view_on_the_host(tensor):
     with refused("usm_type_not_accepted", "data", expected="host USM or shared", found="device"):
         tensor.host_view()
-    device = "device.device_id"
-    with refused("device_not_accepted", device, expected="the backend cuda", found="opencl"):
-        tensor.cuda_view()

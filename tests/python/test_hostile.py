@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spoiled tensors, and objects that lie: refused by one proof, and still their producer's."""
+"""Memory that is not what it is said to be, and objects that lie about what they are."""
 
 import gc
 import sys
@@ -11,7 +11,7 @@ import dpctl
 import extension_under_test
 import pytest
 import usm_dlpack
-from capsules import ForeignArray, ForeignTensor, OldArray, call_deleter, consume, name_of
+from capsules import ForeignArray, ForeignTensor, call_deleter, consume, name_of
 from memory_sources import address_of, allocate
 from refusals import refused, wrong_argument
 from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, to_dlpack_tensor, validate
@@ -23,45 +23,9 @@ WAYS: dict[str, Callable[..., Any]] = {
     "validate": validate,
     "an owned view of an extension": lambda x: extension_under_test.load().to_owned(x),
 }
-every_way = pytest.mark.parametrize("take", WAYS.values(), ids=WAYS)
-
-# Code, field and what is found in twelve float32 of which some fields are spoiled.
-REFUSALS: list[tuple[str, str, str, dict[str, Any]]] = [
-    ("device_type_unsupported", "device.device_type", "kDLMetal (8)", {"device_type": 8}),
-    ("no_device", "device.device_id", "99", {"device_id": 99}),
-    ("invalid_tensor", "shape[0]", "-4", {"shape": (-4,)}),
-    ("out_of_bounds", "shape", "52 bytes from byte 0", {"shape": (13,)}),
-    ("pointer_unknown", "data", "unknown to it", {"byte_offset": 48}),
-]
-# Of which nothing else is read.
-ANOTHER_MAJOR = {"major": 2, "flags": 2**63, "device_type": 8, "ndim": -1}
 
 
-@every_way
-@pytest.mark.parametrize(
-    ("legacy", "code", "field", "found", "fields"),
-    [
-        *((legacy, *refusal) for legacy in (False, True) for refusal in REFUSALS),
-        (False, "version_unsupported", "version.major", "2", ANOTHER_MAJOR),
-    ],
-)
-def test_a_spoiled_tensor_is_refused_and_stays_its_producers(
-    unpooled, take, legacy, code, field, found, fields
-):
-    foreign = ForeignTensor(address_of(unpooled), shape=(12,), legacy=legacy)
-    for name, value in fields.items():
-        place = foreign.managed if name in ("major", "flags") else foreign.tensor
-        setattr(place, name, foreign.array(value) if isinstance(value, tuple) else value)
-    array = ForeignArray(foreign)
-    with refused(code, field, found=found):
-        take(array)
-    assert (name_of(array.given), foreign.deletions) == (foreign.name, 0)
-    array.given = None
-    gc.collect()
-    assert foreign.deletions == 1
-
-
-@every_way
+@pytest.mark.parametrize("take", WAYS.values(), ids=WAYS)
 def test_memory_of_another_context_is_refused_where_its_array_says_the_queue(
     foreign_queue, usm_type, take
 ):
@@ -130,37 +94,6 @@ def test_a_type_whose_name_cannot_be_printed_is_named_all_the_same():
         usm_dlpack.device_id(Thing())
     with refused("capsule_unusable", "capsule", found="Thing"):
         from_dlpack(Thing())
-
-
-# --- capsules that others use, too
-
-
-# What a producer does with its capsule before it gives it.
-DEEDS: dict[str, Callable[[Any], Any]] = {
-    "look": validate,
-    "take": lambda capsule: from_dlpack(OldArray(capsule)),
-    "consume": consume,
-}
-
-
-@pytest.mark.parametrize("call", [from_dlpack, validate])
-@pytest.mark.parametrize("deed", DEEDS)
-def test_a_capsule_that_its_producer_uses_before_is_proved_or_refused(memory, deed, call):
-    foreign = ForeignTensor(address_of(memory))
-    capsule = foreign.capsule()
-    used = DEEDS[deed](capsule)
-    if deed == "look":
-        assert call(OldArray(capsule)).data == address_of(memory)
-    else:
-        with refused("capsule_unusable", "capsule", found='"used_dltensor_versioned"'):
-            call(OldArray(capsule))
-        gc.collect()
-        assert foreign.deletions == 0
-    if deed == "consume":
-        call_deleter(used)
-    del capsule, used
-    gc.collect()
-    assert foreign.deletions == 1
 
 
 def test_a_finalizer_may_take_the_capsule_before_it_is_proved(memory):

@@ -4,7 +4,6 @@
 import itertools
 import types
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from capsules import (
     dpctl_queue,
     package_queue,
 )
-from memory_sources import TypedArray, address_of, new_queue
+from memory_sources import address_of, new_queue
 from pending_work import COUNT, check_order
-from refusals import refused, wrong_argument
+from refusals import refused
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 KEYWORDS = ("stream", "max_version", "dl_device", "copy")
@@ -201,68 +200,40 @@ def test_an_interrupt_in_a_metaclass_reaches_the_caller(foreign, name):
 # --- what an array is
 
 
-def test_a_method_that_is_replaced_is_the_one_that_counts(foreign):
-    class Array:
-        pass
-
-    asked = []
-
-    def method_for(name: str) -> Any:
-        return lambda *self, **keywords: asked.append((name, *keywords)) or foreign.capsule()
-
-    array: Any = Array()
-    Array.__dlpack__ = method_for("of the class")
-    assert from_dlpack(array).data == foreign.tensor.data
-    Array.__dlpack__ = method_for("replaced")
-    assert from_dlpack(array).data == foreign.tensor.data
-    del Array.__dlpack__
-    with wrong_argument(TypeError, "x", "found an object of type Array"):
-        from_dlpack(array)
-    array.__dlpack__ = method_for("of the object")
-    assert from_dlpack(array).data == foreign.tensor.data
-    names = ("of the class", "replaced", "of the object")
-    assert asked == [(name, "max_version") for name in names]
-
-
-STRANGERS: dict[str, Callable[[], Any]] = {
-    "None": lambda: None,
-    "a memoryview": lambda: memoryview(b"ab"),
-    "a list": lambda: [1.0, 2.0],
-    "a number": lambda: 5.0,
-    "an address": lambda: 2**40,
-    "a converter": type("Array", (), {"__array__": lambda *_, **__: np.ones(2)}),
-    "bytes": lambda: b"ab",
-    "a generator": lambda: (number for number in range(3)),
-    "a method that cannot be called": type("Array", (), {"__dlpack__": 5}),
-    "its own, that cannot be called": lambda: types.SimpleNamespace(__dlpack__=5),
+# Objects without a `__dlpack__` to call, and whether NumPy makes an array of them.
+STRANGERS: dict[str, tuple[Any, bool]] = {
+    "None": (None, False),
+    "a memoryview": (memoryview(b"ab"), True),
+    "a list": ([1.0, 2.0], True),
+    "a number": (5.0, True),
+    "an address": (2**40, False),
+    "a converter": (type("Array", (), {"__array__": lambda *_, **__: np.ones(2)})(), True),
+    "bytes": (b"ab", False),
+    "a generator": ((number for number in range(3)), False),
+    "a method that cannot be called": (type("Array", (), {"__dlpack__": 5})(), False),
+    "its own, that cannot be called": (types.SimpleNamespace(__dlpack__=5), False),
     # whose method is that of its instances
-    "our class": lambda: DLPackTensor,
-    "NumPy's class": lambda: np.ndarray,
-    "a class": lambda: OldArray,
+    "our class": (DLPackTensor, False),
+    "NumPy's class": (np.ndarray, False),
+    "a class": (OldArray, False),
 }
-NUMPY_CONVERTS = {"a memoryview", "a list", "a number", "a converter"}
 
 
-@pytest.mark.parametrize("name", STRANGERS)
-def test_what_has_no_dlpack_to_call_is_a_type_error_that_names_numpy_if_that_helps(name):
-    x = STRANGERS[name]()
-    found = f"x: expected an array with __dlpack__, found an object of type {type(x).__name__}"
+@pytest.mark.parametrize(("x", "numpy_converts"), STRANGERS.values(), ids=STRANGERS)
+def test_what_has_no_dlpack_to_call_is_a_type_error_that_names_numpy_if_that_helps(
+    x, numpy_converts
+):
     remedies = ["pass an array", "pass an array"]
-    if name in NUMPY_CONVERTS:
+    if numpy_converts:
         remedies[0] = "copy it with from_dlpack(numpy.asarray(x), device=(14, 0))"
         remedies[1] += ", such as numpy.asarray(x)"
-        assert from_dlpack(np.asarray(x), device=(14, 0)).numpy().tolist() == np.asarray(x).tolist()
+        assert from_dlpack(np.asarray(x), device=(14, 0)).shape == np.asarray(x).shape
     calls = [(from_dlpack, {}), (validate, {}), (from_dlpack, {"device": (14, 0)})]
     for (call, keywords), remedy in zip(calls, (remedies[0], *remedies), strict=True):
         with pytest.raises(TypeError) as caught:
             call(x, **keywords)
-        assert str(caught.value) == f"{found}; {remedy}"
-
-
-@pytest.mark.parametrize("give", [lambda memory: memory, TypedArray])
-def test_memory_alone_is_sent_to_to_dlpack_tensor(memory, give):
-    with wrong_argument(TypeError, "x", "; use to_dlpack_tensor(x)"):
-        from_dlpack(give(memory), device=(14, 0))
+        found = f"found an object of type {type(x).__name__}"
+        assert str(caught.value) == f"x: expected an array with __dlpack__, {found}; {remedy}"
 
 
 def holder(tensor: DLPackTensor) -> Any:
