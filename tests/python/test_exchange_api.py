@@ -29,10 +29,7 @@ from capsules import (
 )
 from dpctl.memory import as_usm_memory
 from memory_sources import TypedArray, address_of, allocate, new_queue, owned
-from pending_work import (
-    COUNT,
-    answer_behind,
-)
+from pending_work import COUNT, answer_behind
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 from usm_dlpack_conformance.dlpack import DLPackExchangeAPI, SetError
