@@ -73,7 +73,7 @@ PLANS = (
         (
             *("casters", "copy_from", "devices", "dlpack_method", "empty", "exchange_api"),
             "extension_queues",
-            *("from_dlpack", "from_dlpack_device", "importers", "lifetimes", "nanobind", "places"),
+            *("from_dlpack", "from_dlpack_device", "hostile", "lifetimes", "nanobind", "places"),
             *("processes", "properties", "streams", "threads", "to_dlpack_tensor", "validate"),
         ),
         {

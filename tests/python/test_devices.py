@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device ids and root devices, and exchanges between three of them."""
 
-from collections.abc import Callable
-
 import pytest
 from refusals import refused
 from usm_dlpack import device_id, root_device
 
+ONLY = "0 (the only root device in this process)"
+
 
 @pytest.mark.parametrize(
-    ("number", "expected"),
-    [(-(2**31), "0 (the only root device in this process)"), (-(2**31) - 1, "an int32_t")],
+    ("call", "value", "expected"),
+    [
+        (root_device, -(2**31), ONLY),
+        (root_device, -(2**31) - 1, "an int32_t"),
+        (device_id, (14, -1), ONLY),
+        (device_id, (14, 2**31 - 1), ONLY),
+    ],
 )
-def test_an_id_below_all_others_is_refused(number, expected):
-    with refused("no_device", "device.device_id", expected=expected):
-        root_device(number)
-
-
-@pytest.mark.parametrize("number", [-1, 2**31 - 1])
-def test_an_id_that_no_root_device_has_is_no_place(number):
-    with refused("no_device", "device.device_id", found=str(number)):
-        device_id((14, number))
+def test_an_id_that_no_root_device_has_is_refused(call, value, expected):
+    number = value if call is root_device else value[1]
+    with refused("no_device", "device.device_id", expected=expected, found=str(number)):
+        call(value)
 
 
 @pytest.mark.parametrize("number", [None, 0.0, "0", (14, 0)], ids=str)
@@ -32,8 +32,10 @@ def test_an_id_that_is_no_integer_is_a_type_error(number):
 BEGIN = """
 import dpctl, dpctl.memory, numpy
 import usm_dlpack
+from c_exchange_api import ExchangeAPI
 from capsules import IS_COPIED, ForeignTensor, OldArray, content_of, package_queue
 from memory_sources import TypedArray, address_of, allocate as make_memory, new_queue
+from pending_work import VALUES, PendingFill, answer_behind
 from refusals import refused
 from usm_dlpack import device_id, empty, from_dlpack, root_device, to_dlpack_tensor, validate
 
@@ -42,6 +44,7 @@ KINDS = ("device", "shared", "host")
 values = numpy.arange(64, dtype=numpy.uint8).view("f4").reshape(4, 4)
 one_platform = len(devices) > 1 and devices[0].sycl_platform == devices[1].sycl_platform
 OF_A_ROOT = KINDS[:2] if one_platform else KINDS  # host USM is of a whole platform
+WAYS = [(start, 1 - start, kind) for start in (0, 1) for kind in OF_A_ROOT]
 
 def allocate(number, kind="device"):
     return make_memory(kind, 64, new_queue(devices[number]))
@@ -50,27 +53,18 @@ def make(number, kind):
     return to_dlpack_tensor(allocate(number, kind), shape=(4, 4), dtype="f4")
 """
 
-
-@pytest.fixture(scope="session")
-def run(
-    succeed: Callable[..., str], several_devices: Callable[[int], dict[str, str]]
-) -> Callable[..., None]:
-    """Return a function that runs code in silence, with three root devices."""
-
-    def run(code: str) -> None:
-        assert succeed(BEGIN + code, **several_devices(3)) == ""
-
-    return run
-
-
-def test_each_device_and_its_memory_have_the_id_of_its_place(run):
-    run("""
+# What a process with three root devices does, in silence.
+PROGRAMS = {
+    "each device and its memory have the id of its place": """
 places = "from 0 to 2 (root devices in this process)"
 with refused("no_device", "device.device_id", expected=places, found="3"):
     root_device(3)
+api = ExchangeAPI(usm_dlpack.DLPackTensor)
 for number, device in enumerate(devices):
     assert device_id(device) == number
     assert root_device(number) == device
+    assert api.queue(number).sycl_device == device
+    assert api.queue(number) == package_queue(number)
     named = TypedArray(allocate(number), syclobj=device.get_filter_string())
     assert to_dlpack_tensor(named).device == (14, number)
     for kind in KINDS:
@@ -82,11 +76,8 @@ for number, device in enumerate(devices):
         assert tensor.sycl_device == again.sycl_device == proof.root_device == device
         assert (tensor.sycl_context, kind) == (proof.sycl_context, proof.usm_type)
         assert bytes(numpy.from_dlpack(copied, device="cpu")) == bytes(range(64))
-""")
-
-
-def test_an_array_for_the_host_in_shared_usm_of_another_root_device_is_copied(run):
-    run("""
+""",
+    "an array for the host in shared usm of another root device is copied": """
 owner = allocate(1, "shared")
 foreign = ForeignTensor(address_of(owner), shape=(4, 4))
 foreign.tensor.device_type = 1
@@ -99,102 +90,71 @@ for kind in KINDS:
         written = empty((4, 4), "f4", device=(14, 0), usm_type=kind)
         written.copy_from(numpy.asarray(memoryview(source)).view("f4").reshape(4, 4))
         assert numpy.array_equal(written.numpy(), values)
-""")
-
-
-def test_arrays_are_copied_between_root_devices_of_each_kind(run):
-    run("""
-for start, end in ((0, 1), (1, 0)):
+""",
+    "from_dlpack copies to another device": """
+for start, end, kind in WAYS:
     queue = new_queue(devices[end])
-    for kind in OF_A_ROOT:
-        tensor = make(start, kind)
-        for wanted in (None, *KINDS):
-            for device in ((14, end), devices[end], queue, devices[end].get_filter_string()):
-                made = from_dlpack(tensor, device=device, usm_type=wanted)
-                assert (made.device, made.sycl_device) == ((14, end), devices[end])
-                assert made.usm_type == (wanted or kind)
-                assert validate(made).device_id == end
-                assert numpy.array_equal(made.numpy(), values)
-                assert made.sycl_queue == (queue if device is queue else package_queue(end))
-            assert from_dlpack(values[::-1], device=(14, end), usm_type=wanted).device == (14, end)
-        with refused("copy_needed", "copy", found="False"):
-            from_dlpack(tensor, device=(14, end), copy=False)
-        gaps = dict(shape=(2, 2), strides=(-8, 2), dtype="f4", byte_offset=32)
-        made = from_dlpack(to_dlpack_tensor(allocate(start, kind), **gaps), device=queue)
-        assert (made.strides, made.numpy().tolist()) == ((2, 1), values[2::-2, ::2].tolist())
-        empty = from_dlpack(to_dlpack_tensor(tensor, shape=(0, 3)), device=(14, end))
-        assert (empty.shape, empty.device) == ((0, 3), (14, end))
-""")
-
-
-def test_copy_from_copies_between_root_devices_of_each_kind(run):
-    run("""
-for start, end in ((0, 1), (1, 0)):
-    for kind in OF_A_ROOT:
-        for wanted in KINDS:
-            made = empty((4, 4), device=(14, end), usm_type=wanted)
-            made.copy_from(make(start, kind))
+    tensor = make(start, kind)
+    for wanted in (None, *KINDS):
+        for device in ((14, end), devices[end], queue, devices[end].get_filter_string()):
+            made = from_dlpack(tensor, device=device, usm_type=wanted)
+            assert (made.device, made.sycl_device) == ((14, end), devices[end])
+            assert made.usm_type == (wanted or kind)
+            assert validate(made).device_id == end
             assert numpy.array_equal(made.numpy(), values)
-            into = empty((4, 8), device=(14, end), usm_type=wanted)
-            every = dict(shape=(4, 4), strides=(8, 2), byte_offset=4)
-            to_dlpack_tensor(into, **every).copy_from(make(start, kind))
-            assert numpy.array_equal(into.numpy()[:, 1::2], values)
-            reversed_ = dict(shape=(4, 4), strides=(-4, -1), byte_offset=60)
-            made.copy_from(to_dlpack_tensor(make(start, kind), **reversed_))
-            assert numpy.array_equal(made.numpy(), values[::-1, ::-1])
-""")
-
-
-def test_dl_device_of_another_root_device_is_a_copy_there(run):
-    run("""
-for start, end in ((0, 1), (1, 0)):
-    for kind in OF_A_ROOT:
-        tensor = make(start, kind)
-        for copy in (None, True):
-            capsule = tensor.__dlpack__(dl_device=(14, end), max_version=(1, 3), copy=copy)
-            inside = content_of(capsule)
-            assert (inside.flags, inside.dl_tensor.device_id) == (IS_COPIED, end)
-            assert validate(capsule).usm_type == kind
-            made = from_dlpack(OldArray(capsule))
-            assert numpy.array_equal(made.numpy(), values)
-            assert made.sycl_device == devices[end]
-        legacy = tensor.__dlpack__(dl_device=(14, end), stream=new_queue(devices[end]))
-        assert numpy.array_equal(from_dlpack(OldArray(legacy)).numpy(), values)
-        same = tensor.__dlpack__(dl_device=(14, start), max_version=(1, 3))
-        assert content_of(same).flags == 0
-        with refused("copy_needed", "copy", found="False"):
-            tensor.__dlpack__(dl_device=(14, end), copy=False)
-        with refused("no_device", "device.device_id", found="3"):
-            tensor.__dlpack__(dl_device=(14, 3))
-""")
-
-
-def test_pending_work_is_waited_for_before_a_copy_to_another_root_device(run):
-    run("""
-from pending_work import PendingFill, VALUES, answer_behind
-for start, end in ((0, 1), (1, 0)):
-    for kind in KINDS:
-        pending = PendingFill(new_queue(devices[start]), kind)
-        tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue)
-        queue = new_queue(devices[end])
-        call = lambda: from_dlpack(tensor, device=queue).numpy().tolist()
-        assert answer_behind(pending, call) == VALUES
-""")
-
-
-def test_each_device_has_a_work_stream_of_its_own(run):
-    run("""
-from c_exchange_api import ExchangeAPI
-api = ExchangeAPI(usm_dlpack.DLPackTensor)
-numbers = range(len(devices))
-assert [api.queue(number).sycl_device for number in numbers] == devices
-from capsules import package_queue
-assert [api.queue(number) for number in numbers] == list(map(package_queue, numbers))
-""")
-
-
-def test_the_id_of_another_device_is_refused_unless_host_memory_is_of_its_platform(run):
-    run("""
+            assert made.sycl_queue == (queue if device is queue else package_queue(end))
+        assert from_dlpack(values[::-1], device=(14, end), usm_type=wanted).device == (14, end)
+    with refused("copy_needed", "copy", found="False"):
+        from_dlpack(tensor, device=(14, end), copy=False)
+    gaps = dict(shape=(2, 2), strides=(-8, 2), dtype="f4", byte_offset=32)
+    made = from_dlpack(to_dlpack_tensor(allocate(start, kind), **gaps), device=queue)
+    assert (made.strides, made.numpy().tolist()) == ((2, 1), values[2::-2, ::2].tolist())
+    none = from_dlpack(to_dlpack_tensor(tensor, shape=(0, 3)), device=(14, end))
+    assert (none.shape, none.device) == ((0, 3), (14, end))
+""",
+    "copy_from copies to another device": """
+for start, end, kind in WAYS:
+    for wanted in KINDS:
+        made = empty((4, 4), device=(14, end), usm_type=wanted)
+        made.copy_from(make(start, kind))
+        assert numpy.array_equal(made.numpy(), values)
+        into = empty((4, 8), device=(14, end), usm_type=wanted)
+        every = dict(shape=(4, 4), strides=(8, 2), byte_offset=4)
+        to_dlpack_tensor(into, **every).copy_from(make(start, kind))
+        assert numpy.array_equal(into.numpy()[:, 1::2], values)
+        reversed_ = dict(shape=(4, 4), strides=(-4, -1), byte_offset=60)
+        made.copy_from(to_dlpack_tensor(make(start, kind), **reversed_))
+        assert numpy.array_equal(made.numpy(), values[::-1, ::-1])
+""",
+    "dl_device of another device is a copy there": """
+for start, end, kind in WAYS:
+    tensor = make(start, kind)
+    for copy in (None, True):
+        capsule = tensor.__dlpack__(dl_device=(14, end), max_version=(1, 3), copy=copy)
+        inside = content_of(capsule)
+        assert (inside.flags, inside.dl_tensor.device_id) == (IS_COPIED, end)
+        assert validate(capsule).usm_type == kind
+        made = from_dlpack(OldArray(capsule))
+        assert numpy.array_equal(made.numpy(), values)
+        assert made.sycl_device == devices[end]
+    legacy = tensor.__dlpack__(dl_device=(14, end), stream=new_queue(devices[end]))
+    assert numpy.array_equal(from_dlpack(OldArray(legacy)).numpy(), values)
+    same = tensor.__dlpack__(dl_device=(14, start), max_version=(1, 3))
+    assert content_of(same).flags == 0
+    with refused("copy_needed", "copy", found="False"):
+        tensor.__dlpack__(dl_device=(14, end), copy=False)
+    with refused("no_device", "device.device_id", found="3"):
+        tensor.__dlpack__(dl_device=(14, 3))
+""",
+    "pending work is waited for before a copy to another device": """
+for start, end, kind in {*WAYS, (0, 1, "host"), (1, 0, "host")}:
+    pending = PendingFill(new_queue(devices[start]), kind)
+    tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=pending.queue)
+    queue = new_queue(devices[end])
+    call = lambda: from_dlpack(tensor, device=queue).numpy().tolist()
+    assert answer_behind(pending, call) == VALUES
+""",
+    "the id of another device is refused unless host memory is of its platform": """
 for kind in KINDS:
     memory = allocate(1, kind)
     foreign = ForeignTensor(address_of(memory))
@@ -205,14 +165,11 @@ for kind in KINDS:
     if kind not in OF_A_ROOT:
         assert validate(capsule).device_id == 0
         continue
-    for act in (validate, lambda capsule: from_dlpack(OldArray(capsule))):
+    for act in (validate, from_dlpack):
         with refused("device_mismatch", "device.device_id", expected="1 (the root", found="0"):
             act(capsule)
-""")
-
-
-def test_a_queue_or_context_of_another_device_is_refused(run):
-    run("""
+""",
+    "a queue or context of another device is refused": """
 memory, queue = allocate(1), new_queue(devices[0])
 with refused("device_mismatch", "queue"):
     to_dlpack_tensor(memory, queue=queue)
@@ -225,4 +182,10 @@ else:
 assert to_dlpack_tensor(memory, queue=new_queue(devices[1])).device == (14, 1)
 # No queue works on an empty tensor.
 to_dlpack_tensor(memory, shape=0).copy_from(b"", queue=queue)
-""")
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_among_three_root_devices(name, succeed, several_devices):
+    assert succeed(BEGIN + PROGRAMS[name], **several_devices(3)) == ""

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from capsules import LEGACY, NEWEST, READ_ONLY, content_of, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
-from pending_work import VALUES, PendingFill, answer_behind
-from refusals import check_refusal, refused
-from usm_dlpack import ConversionError, from_dlpack, to_dlpack_tensor
+from refusals import refused
+from usm_dlpack import from_dlpack, to_dlpack_tensor
 
 
 @pytest.fixture(params=["shared", "host"])
@@ -31,7 +30,6 @@ def test_numpy_sees_the_memory_and_writes_it(readable):
         assert np.array_equal(seen, expected)
         seen[1, 1] = expected[1, 1] = expected[1, 1] + 1
         assert tensor.numpy()[1, 1] == seen[1, 1]
-    assert view.__dlpack_device__() == (1, 0)
 
 
 @pytest.mark.parametrize("free", [2**62, 2**63 - 1, -(2**63)])
@@ -45,20 +43,14 @@ def test_a_read_only_tensor_stays_read_only(readable):
     tensor = to_dlpack_tensor(TypedArray(readable, data=(address_of(readable), True)))
     view = tensor.host_view()
     assert view.__array_interface__["data"] == (tensor.data, True)
-    assert not np.asarray(view).flags.writeable
-    assert not np.from_dlpack(view).flags.writeable
     assert content_of(view.__dlpack__(max_version=NEWEST)).flags == READ_ONLY
     with refused("read_only", "flags"):
         view.__dlpack__()
 
 
-def test_device_usm_has_no_view_on_the_host(tensor):
-    with refused("usm_type_not_accepted", "data", expected="host USM or shared", found="device"):
-        tensor.host_view()
-
-
 def test_the_capsule_is_of_the_host_and_takes_keywords(readable):
     view = to_dlpack_tensor(readable).host_view()
+    assert view.__dlpack_device__() == (1, 0)
     assert name_of(view.__dlpack__()) == LEGACY
     here = content_of(view.__dlpack__(max_version=NEWEST, dl_device=(1, 0), copy=False)).dl_tensor
     assert (here.device_type, here.device_id, here.data) == (1, 0, address_of(readable))
@@ -84,29 +76,18 @@ def test_whoever_sees_the_memory_keeps_it(see, queue):
     assert gone() is None
 
 
-def test_it_waits_for_the_queue_when_it_is_called(readable):
-    pending = PendingFill(new_queue(), into=readable)
-    tensor = to_dlpack_tensor(readable, dtype="i4", queue=pending.queue)
-    assert answer_behind(pending, lambda: np.asarray(tensor.host_view()).tolist()) == VALUES
-
-
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e5m2", "complex32", "int4", "float32x4"])
 def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name, readable):
     tensor = to_dlpack_tensor(readable, dtype=name)
     view = tensor.host_view()
     assert content_of(view.__dlpack__()).dl_tensor.data == tensor.data
     assert not hasattr(view, "__array_interface__")
-    with pytest.raises(ConversionError) as caught:
+    with refused("dtype_unsupported", "dtype", found=name, remedy="__dlpack__"):
         np.asarray(view)
-    check_refusal(caught.value, "dtype_unsupported", "dtype", remedy="__dlpack__")
-    assert caught.value.found == name
     padded = to_dlpack_tensor(readable, dtype=ml_dtypes.int4).host_view()
     assert not hasattr(padded, "__array_interface__")
 
 
-def test_an_opencl_device_has_no_view_in_cuda(readable):
-    found = "device 0 of the backend opencl"
-    with refused(
-        "device_not_accepted", "device.device_id", expected="the backend cuda", found=found
-    ):
-        to_dlpack_tensor(readable).cuda_view()
+def test_device_usm_has_no_view_on_the_host(tensor):
+    with refused("usm_type_not_accepted", "data", expected="host USM or shared", found="device"):
+        tensor.host_view()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each managed tensor's deleter runs once, on any thread, however its capsule ends."""
+"""Memory goes once, after the work on it, on any thread, and also while the interpreter ends."""
 
 import gc
 import weakref
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,23 +39,21 @@ def test_a_tensor_dies_beside_an_error_that_stays_what_it_is(memory):
     assert foreign.deletions == 1
 
 
-@pytest.mark.parametrize("see", [lambda tensor: tensor, DLPackTensor.host_view], ids=str)
-def test_a_cycle_through_a_view_is_collected(queue, see):
-    owner = TypedArray(allocate("shared", 64, queue))
-    owner.tensor = see(to_dlpack_tensor(owner))
-    gone = weakref.ref(owner)
-    del owner
-    gc.collect()
-    assert gone() is None
+# What an owner may have of its own memory, as a function of the owner's tensor.
+KEPT: dict[str, Callable[[DLPackTensor], object]] = {
+    "the tensor": lambda tensor: tensor,
+    "a view for the host": DLPackTensor.host_view,
+    "a tensor of it": lambda tensor: from_dlpack(from_dlpack(tensor)),
+    "one for a device": partial(from_dlpack, device=(14, 0)),
+    "one without a copy": partial(from_dlpack, copy=False),
+    "one for a queue": lambda tensor: from_dlpack(tensor, device=tensor.sycl_queue),
+}
 
 
-@pytest.mark.parametrize(
-    "keywords", [{}, {"device": (14, 0)}, {"copy": False}, {"device": ...}], ids=str
-)
-def test_a_cycle_of_tensors_and_their_producers_is_collected(queue, keywords):
-    keywords = {name: queue if value is ... else value for name, value in keywords.items()}
+@pytest.mark.parametrize("keep", KEPT.values(), ids=KEPT)
+def test_a_cycle_of_an_owner_and_what_it_has_of_its_memory_is_collected(queue, keep):
     owner = TypedArray(allocate("shared", 64, queue))
-    owner.tensor = from_dlpack(from_dlpack(to_dlpack_tensor(owner)), **keywords)
+    owner.tensor = keep(to_dlpack_tensor(owner))
     gone = [weakref.ref(owner), weakref.ref(owner.tensor)]
     del owner
     gc.collect()
@@ -66,8 +65,8 @@ def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory):
     ways: list[Callable[[DLPackTensor], DLPackTensor]] = [
         from_dlpack,
         to_dlpack_tensor,
-        lambda tensor: to_dlpack_tensor(tensor, shape=(12,)),
-        lambda tensor: from_dlpack(tensor, device=(14, 0), copy=False),
+        partial(to_dlpack_tensor, shape=(12,)),
+        partial(from_dlpack, device=(14, 0), copy=False),
     ]
     for way in ways:
         gone = weakref.ref(tensor)
@@ -76,39 +75,6 @@ def test_a_tensor_of_a_tensor_keeps_the_memory_and_not_the_tensor(memory):
         assert kept() is not None
     del tensor
     assert kept() is None
-
-
-CHAIN = """
-import threading
-import dpctl.memory
-from capsules import OldArray
-from memory_sources import owned
-from usm_dlpack import from_dlpack, root_device, to_dlpack_tensor
-
-def run(link):
-    tensor, gone = owned(dpctl.memory.MemoryUSMShared(64))
-    for _ in range(5000):
-        tensor = link(tensor)
-    assert gone() is not None
-    del tensor
-    assert gone() is None
-
-root_device(0)
-threading.stack_size(256 * 1024)
-for link in (
-    from_dlpack,
-    to_dlpack_tensor,
-    lambda tensor: from_dlpack(OldArray(tensor.__dlpack__())),
-):
-    thread = threading.Thread(target=run, args=(link,))
-    thread.start()
-    thread.join()
-print("all is gone")
-"""
-
-
-def test_a_long_chain_of_tensors_ends_on_a_small_stack(succeed):
-    assert succeed(CHAIN) == "all is gone\n"
 
 
 @pytest.mark.parametrize("work", [pytest.param("alone", marks=pytest.mark.extended), "host-task"])
@@ -124,16 +90,39 @@ def test_memory_of_many_queues(what, succeed, project_root):
     assert succeed(arguments=(program, what)).endswith("\nall\n")
 
 
-PENDING = """
-import threading
-import numpy as np
-from dpctl.memory import MemoryUSMDevice, as_usm_memory
-from memory_sources import new_queue
+BEGIN = """
+import ctypes, gc, sys, threading, time
+import dpctl.memory, numpy as np, usm_dlpack
+import extension_under_test
+from capsules import OldArray, call_deleter, consume
+from dpctl.memory import as_usm_memory
+from memory_sources import TypedArray, new_queue, owned
+from pending_frees import is_usm, zeros
 from pending_work import PendingFill
-from usm_dlpack import from_dlpack
+from usm_dlpack import empty, from_dlpack, root_device, to_dlpack_tensor
 """
 
-UNKNOWN = """
+PROGRAMS = {
+    # Each link would have a stack frame of its own if tensors dropped the tensors that they own.
+    "a long chain of tensors ends on a small stack": """
+def run(link):
+    tensor, gone = owned(dpctl.memory.MemoryUSMShared(64))
+    for _ in range(5000):
+        tensor = link(tensor)
+    assert gone() is not None
+    del tensor
+    assert gone() is None
+
+root_device(0)
+threading.stack_size(256 * 1024)
+by_capsule = lambda tensor: from_dlpack(OldArray(tensor.__dlpack__()))
+for link in (from_dlpack, to_dlpack_tensor, by_capsule):
+    thread = threading.Thread(target=run, args=(link,))
+    thread.start()
+    thread.join()
+""",
+    # The backend's own free waits for kernels.
+    "a copy goes without the GIL whatever kernel works": """
 for in_order in (True, False):
     queue = new_queue(in_order=in_order)
     x = from_dlpack(np.zeros(12, np.int32), device=(14, 0))
@@ -142,17 +131,9 @@ for in_order in (True, False):
     threading.Timer(0.3, pending.open).start()  # a thread of Python, which needs the GIL
     del x
     queue.wait()
-"""
-
-
-def test_a_copy_goes_without_the_gil_whatever_kernel_works(succeed):
-    """The backend's own free waits for kernels."""
-    assert succeed(PENDING + UNKNOWN) == ""
-
-
-IN_A_HOST_TASK = """
-from pending_frees import is_usm, zeros
-from usm_dlpack import empty
+""",
+    # Such a task of dpctl or dpnp, one after each kernel, may hold the last reference.
+    "a copy goes in a host task of its queue": """
 for in_order in (True, False):
     queue = new_queue(in_order=in_order)
     x = from_dlpack(zeros, device=queue)
@@ -162,17 +143,9 @@ for in_order in (True, False):
     queue.wait()
     while is_usm(address):
         empty(1)  # frees what the host task left
-"""
-
-
-def test_a_copy_goes_in_a_host_task_of_its_queue(succeed):
-    """Such a task of dpctl or dpnp, one after each kernel, may hold the last reference."""
-    assert succeed(PENDING + IN_A_HOST_TASK) == ""
-
-
-DROPPED_WHILE_THE_MAIN_THREAD_SUBMITS = """
-import extension_under_test
-
+""",
+    # A submission of dpctl, with the GIL, would wait for a lock that the wait holds.
+    "nobody waits while the main thread submits to opencl": """
 extension, queue = extension_under_test.load(), new_queue(in_order=True)
 tasks = []
 for _ in range(2000):
@@ -182,37 +155,8 @@ for _ in range(2000):
     if len(tasks) > 4:  # dpctl alone hangs behind thousands of host tasks (DPC++ 2026.2)
         tasks.pop(0).wait()
 queue.wait()
-"""
-
-
-def test_nobody_waits_while_the_main_thread_submits_to_opencl(succeed):
-    """A submission of dpctl, with the GIL, would wait for a lock that the wait holds."""
-    assert succeed(PENDING + DROPPED_WHILE_THE_MAIN_THREAD_SUBMITS) == ""
-
-
-LEFT_BEHIND_HELD_WORK = """
-from pending_frees import is_usm, zeros
-from usm_dlpack import empty
-queue = new_queue(in_order=True)
-pending = PendingFill(queue)
-x = from_dlpack(zeros, device=queue)
-address = x.data
-x.__dlpack__(stream=-1)
-last = new_queue(in_order=True)._submit_keep_args_alive([x], [])
-del x
-last.wait()
-for _ in range(3000):
-    empty(1)  # asks for the work each time, and does not wait
-assert is_usm(address) and pending.is_pending
-pending.end()
-while is_usm(address):
-    empty(1)
-"""
-
-
-OTHERS_ARE_FREED = """
-from pending_frees import is_usm, zeros
-from usm_dlpack import empty
+""",
+    "what a host task left waits for no other queue on opencl": """
 queue, other = new_queue(in_order=True), new_queue(in_order=True)
 pending = PendingFill(queue)
 x, y = from_dlpack(zeros, device=queue), from_dlpack(zeros, device=other)
@@ -227,40 +171,53 @@ while is_usm(address):
     empty(1)
 assert pending.is_pending
 pending.end()
-"""
-
-
-def test_what_a_host_task_left_waits_for_no_other_queue_on_opencl(succeed):
-    assert succeed(PENDING + OTHERS_ARE_FREED) == ""
-
-
-def test_what_a_host_task_left_is_freed_after_the_work_on_it_on_opencl(succeed):
-    assert succeed(PENDING + LEFT_BEHIND_HELD_WORK) == ""
-
-
-WORKING_AT_THE_END = """
-import dpctl
-import numpy as np
-from usm_dlpack import empty, from_dlpack
-from memory_sources import new_queue
-
-queue = new_queue(in_order={})
-x, y = (empty(1 << 24, device=queue) for _ in range(2))
+""",
+    "what a host task left is freed after the work on it on opencl": """
+queue = new_queue(in_order=True)
+pending = PendingFill(queue)
+x = from_dlpack(zeros, device=queue)
+address = x.data
+x.__dlpack__(stream=-1)
+last = new_queue(in_order=True)._submit_keep_args_alive([x], [])
+del x
+last.wait()
+for _ in range(3000):
+    empty(1)  # asks for the work each time, and does not wait
+assert is_usm(address) and pending.is_pending
+pending.end()
+while is_usm(address):
+    empty(1)
+""",
+    "the process ends while copies are pending": """
+queues = [new_queue(in_order=in_order) for in_order in (True, False)]
+arrays = [[empty(1 << 24, device=queue) for _ in range(2)] for queue in queues]
 for _ in range(20):
-    queue.memcpy_async(*map(dpctl.memory.as_usm_memory, (x, y)), 1 << 26)
-taken = x.__dlpack__(stream=queue)
-"""
+    for queue, pair in zip(queues, arrays):
+        queue.memcpy_async(*map(as_usm_memory, pair), 1 << 26)
+taken = [pair[0].__dlpack__(stream=queue) for queue, pair in zip(queues, arrays)]
+""",
+    "deleters run when Python is gone": """
+memory = dpctl.memory.MemoryUSMShared(64)
+exit_handler = ctypes.CDLL(None).__cxa_atexit  # runs when Python is gone
+keywords = [{}, {"max_version": (1, 3)}, {"dl_device": (1, 0)}, {"copy": True}]
+for asked in keywords:
+    managed = consume(to_dlpack_tensor(memory).__dlpack__(**asked))
+    address = ctypes.c_void_p(ctypes.addressof(managed))
+    assert exit_handler(ctypes.c_void_p(managed.deleter), address, None) == 0
+""",
+}
 
 
-@pytest.mark.parametrize("in_order", [False, True])
-def test_a_process_ends_while_copies_are_pending(in_order, succeed):
-    assert succeed(WORKING_AT_THE_END.format(in_order)) == ""
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_memory_goes_in_a_process_that_ends_in_silence(name, succeed):
+    assert succeed(BEGIN + PROGRAMS[name]) == ""
 
 
+# What is called in exit handlers that were registered before the package, hence run after its own.
 DROPPED_AT_THE_END = """
 import atexit, threading, time
 
-def finish():  # before the package, hence called after its own handlers
+def finish():
     go_on.set()
     time.sleep(0.3)  # meanwhile another thread drops the last reference
     pending.open()
@@ -283,7 +240,6 @@ def drop():
     go_on.wait()
     held.clear()
 """
-
 DROPPED_BY = {
     "a daemon thread": "threading.Thread(target=drop, daemon=True).start()",
     "a host task": "queue._submit_keep_args_alive([held.pop()], [pending.event])",
@@ -293,52 +249,6 @@ DROPPED_BY = {
 @pytest.mark.parametrize("who", DROPPED_BY)
 def test_an_array_of_an_extension_goes_while_exit_handlers_run(who, succeed):
     assert succeed(DROPPED_AT_THE_END + DROPPED_BY[who]) == ""
-
-
-AFTER_PYTHON = """
-import ctypes, sys
-import dpctl.memory, usm_dlpack
-from capsules import consume
-
-memory = dpctl.memory.MemoryUSMShared(64)
-exit_handler = ctypes.CDLL(None).__cxa_atexit  # runs when Python is gone
-keywords = [{}, {"max_version": (1, 3)}, {"dl_device": (1, 0)}, {"copy": True}]
-for asked in keywords:
-    managed = consume(usm_dlpack.to_dlpack_tensor(memory).__dlpack__(**asked))
-    address = ctypes.c_void_p(ctypes.addressof(managed))
-    assert exit_handler(ctypes.c_void_p(managed.deleter), address, None) == 0
-"""
-
-
-def test_a_deleter_may_run_when_python_is_gone_and_no_leak_is_reported(succeed):
-    assert succeed(AFTER_PYTHON) == ""
-
-
-BUSY_END = """
-import threading
-import dpctl.memory, usm_dlpack
-from capsules import call_deleter, consume
-from usm_dlpack import DLPackTensor, from_dlpack
-
-tensor = usm_dlpack.to_dlpack_tensor(dpctl.memory.MemoryUSMShared(64), dtype="f4")
-started = threading.Barrier(9)
-
-def work(number):
-    acts = [
-        lambda: from_dlpack(tensor),
-        lambda: call_deleter(consume(tensor.__dlpack__())),
-        lambda: tensor.__dlpack__(dl_device=(1, 0), copy=True),
-        lambda: from_dlpack(tensor, copy=True),
-    ]
-    acts[number % 4]()
-    started.wait()
-    while True:
-        acts[number % 4]()
-
-for number in range(8):
-    threading.Thread(target=work, args=(number,), daemon=True).start()
-started.wait()
-"""
 
 
 AT_EXIT = """
@@ -354,19 +264,16 @@ def work():
 
 def finish():  # waits for a daemon thread: Python 3.12 makes no new ones any more
     tasks.put(lambda: tensor.numpy())
-    tasks.put(lambda: exchange().numpy())
+    tasks.put(lambda: usm_dlpack.from_dlpack(np.arange(3), device=(14, 0)).numpy())
     tasks.join()
 
-atexit.register(finish)  # before the package, hence called after its own handlers
+atexit.register(finish)
 threading.Thread(target=work, daemon=True).start()
 
 import dpctl.memory, numpy as np, usm_dlpack
 memory = dpctl.memory.MemoryUSMDevice(8)
 memory.copy_from_host(b"\\1" * 8)
 tensor = usm_dlpack.to_dlpack_tensor(memory, dtype="u1")
-
-def exchange():
-    return usm_dlpack.from_dlpack(np.arange(3), device=(14, 0))
 """
 
 
@@ -374,30 +281,9 @@ def test_threads_work_as_long_as_the_exit_handlers_do(succeed):
     assert succeed(AT_EXIT) == "[1, 1, 1, 1, 1, 1, 1, 1]\n[0, 1, 2]\n"
 
 
-@pytest.mark.parametrize("_", range(3))
-def test_the_interpreter_ends_while_threads_export_copy_and_let_go(_, succeed):
-    assert succeed(BUSY_END) == ""
-
-
-CALLS = {
-    "an import": "from_dlpack(np.zeros(3))",
-    "an export": "to_dlpack_tensor(memory, shape=[3], dtype=np.float32)",
-    "a text": "repr(tensor)",
-    "values": "tensor.copy_from([1, 2, 3])",
-    "a stream": "tensor.__dlpack__(stream=Stream())",
-    "an extension": "extension.rank_one(np.zeros(3))",
-    "a kernel of an extension": "extension.axpy(2, tensor, tensor)",
-    "an owner that goes": "to_dlpack_tensor(Owner())",
-}
 DAEMONS = """
-import threading, time
-import numpy as np
-from dpctl.memory import MemoryUSMShared
-import extension_under_test
-from usm_dlpack import from_dlpack, to_dlpack_tensor
-
 extension = extension_under_test.load()
-memory = MemoryUSMShared(64)
+memory = dpctl.memory.MemoryUSMShared(64)
 tensor = to_dlpack_tensor(memory, shape=3, dtype="float32")
 
 class Stream:
@@ -422,9 +308,71 @@ for _ in range(3):
     threading.Thread(target=call, daemon=True).start()
 time.sleep(0.2)
 """
+CALLS = {
+    "a refused import": "from_dlpack(np.zeros(3))",
+    "an import": "from_dlpack(tensor)",
+    "a copy": "from_dlpack(tensor, copy=True)",
+    "an export": "to_dlpack_tensor(memory, shape=[3], dtype=np.float32)",
+    "a text": "repr(tensor)",
+    "values": "tensor.copy_from([1, 2, 3])",
+    "a stream": "tensor.__dlpack__(stream=Stream())",
+    "a copy for the host": "tensor.__dlpack__(dl_device=(1, 0), copy=True)",
+    "a deleter": "call_deleter(consume(tensor.__dlpack__()))",
+    "an extension": "extension.rank_one(np.zeros(3))",
+    "a kernel of an extension": "extension.axpy(2, tensor, tensor)",
+    "an owner that goes": "to_dlpack_tensor(Owner())",
+}
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_daemon_threads_may_be_inside_when_the_process_ends(call, succeed):
     """Python before 3.14 ends a thread that asks for the GIL then, by unwinding its stack."""
-    assert succeed(DAEMONS.format(call=CALLS[call])) == ""
+    assert succeed(BEGIN + DAEMONS.format(call=CALLS[call])) == ""
+
+
+# What an interpreter has when it ends.
+LEFT = {
+    "objects in globals": """
+a = make(); b = from_dlpack(a)
+c = a.__dlpack__(); d = a.__dlpack__(max_version=(1, 3)); e = make().__dlpack__(max_version=(1, 3))
+f = a.__dlpack__(copy=True); g = a.__dlpack__(dl_device=(1, 0))
+h = np.from_dlpack(make(dpctl.memory.MemoryUSMShared), device='cpu')
+import tvm_ffi; i = tvm_ffi.from_dlpack(make())
+p = usm_dlpack.validate(make()); q = p.root_device; r = p.sycl_context
+sys.keep = make(); usm_dlpack.keep = sys.keep.__dlpack__()
+try:
+    to_dlpack_tensor(dpctl.memory.MemoryUSMHost(8), shape=9)
+except usm_dlpack.ConversionError as error:
+    sys.last_refusal = error
+sys.exit(0)
+""",
+    "cycles that nobody collects": """
+gc.disable()
+owner = TypedArray(dpctl.memory.MemoryUSMHost(64))
+owner.tensor = to_dlpack_tensor(owner)
+del owner
+a = make()
+class Holder: pass
+a_holder = Holder()
+a_holder.self, a_holder.tensor, a_holder.capsule = a_holder, a, a.__dlpack__()
+del a, a_holder
+""",
+    "exports at the end": """
+import atexit
+a = make()
+class Late:
+    def __del__(self, tensor=a, take=from_dlpack):
+        take(tensor)
+late = Late()
+atexit.register(lambda: from_dlpack(a))
+""",
+}
+MAKE = """
+def make(kind=dpctl.memory.MemoryUSMDevice):
+    return to_dlpack_tensor(kind(64), dtype="float32")
+"""
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_the_interpreter_ends_in_silence_and_leaves_nothing_of(name, succeed):
+    assert succeed(BEGIN + MAKE + LEFT[name], USM_DLPACK_REPORT_LEAKS="1") == ""

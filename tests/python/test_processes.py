@@ -156,36 +156,26 @@ gc.collect()
 assert foreign.deletions == 1
 """,
     "what work is pending on dies without waiting": """
-from pending_work import PendingFill
-pending = PendingFill(dpctl.SyclQueue())
-tensor = to_dlpack_tensor(pending.memory, queue=pending.queue)
-capsule = tensor.__dlpack__(stream=-1)
-
-def act():
-    global tensor, capsule
-    del pending.queue, pending.memory  # the tensor's are the last
-    gc.collect()
-    del tensor, capsule
-    gc.collect()
-
-fork(act)
-pending.end()
-""",
-    "a copy that work is pending on dies without waiting": """
 from dpctl.memory import as_usm_memory
 from pending_work import PendingFill
 copy = from_dlpack(np.zeros(12, np.int32), device=queue)
 capsules = [copy.__dlpack__(copy=True, stream=queue), copy.__dlpack__(stream=queue)]
-pending = PendingFill(queue, behind_host_task=True, into=as_usm_memory(copy))
+pending = PendingFill(dpctl.SyclQueue())
+of_the_copy = PendingFill(queue, behind_host_task=True, into=as_usm_memory(copy))
+tensor = to_dlpack_tensor(pending.memory, queue=pending.queue)
+capsules.append(tensor.__dlpack__(stream=-1))
 
 def act():
-    global copy
-    del pending.memory, copy
+    global tensor, copy
+    del pending.queue, pending.memory, of_the_copy.memory  # the tensors' are the last
+    gc.collect()
+    del tensor, copy
     capsules.clear()
     gc.collect()
 
 fork(act)
 pending.end()
+of_the_copy.end()
 queue.wait()
 """,
     "what an extension owns dies without waiting": """
@@ -238,11 +228,11 @@ tensor = to_dlpack_tensor(pending.memory, queue=pending.queue)
 fork(atexit._run_exitfuncs)
 pending.end()
 """,
-    "it ends after a refusal": "fork(lambda: refusal_of(use), leave=sys.exit)",
-    "a child of a child is refused": "fork(lambda: fork(lambda: refused(tensor.__dlpack__)))",
-    "a fork from another thread is seen": """
+    "it ends after a refusal, and a child of it is refused too": """
 import threading
 
+fork(lambda: refusal_of(use), leave=sys.exit)
+fork(lambda: fork(lambda: refused(tensor.__dlpack__)))
 thread = threading.Thread(target=fork, args=(lambda: refused(tensor.__dlpack__),))
 thread.start()
 thread.join()

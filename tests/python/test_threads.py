@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eight threads exchange at once, by every way, and each sees only what is its own."""
 
-import ctypes
 import gc
 import sys
 from collections.abc import Iterator
@@ -77,25 +76,6 @@ def test_one_capsule_is_taken_by_one_thread(memory):
         del taken, results, refused
         gc.collect()  # the tracebacks of the errors refer to each other
         assert foreign.deletions == 1
-
-
-def test_deleters_run_on_threads_that_python_does_not_know(memory):
-    pthread = ctypes.CDLL(None)
-    made = [owned(memory) for _ in range(THREADS)]
-    gone = [reference for _, reference in made]
-    managed = [consume(tensor.__dlpack__()) for tensor, _ in made for _ in range(4)]
-    made.clear()
-    assert None not in [reference() for reference in gone]
-    threads = []
-    for one in managed:
-        thread = ctypes.c_ulong()
-        deleter = ctypes.cast(one.deleter, ctypes.c_void_p)
-        address = ctypes.c_void_p(ctypes.addressof(one))
-        assert pthread.pthread_create(ctypes.byref(thread), None, deleter, address) == 0
-        threads.append(thread)
-    for thread in threads:
-        assert pthread.pthread_join(thread, None) == 0
-    assert [reference() for reference in gone] == [None] * THREADS
 
 
 FIRST_USE = """

@@ -2,7 +2,6 @@
 """DLPack's C exchange API as a consumer in C calls it: the table of a type, and its functions."""
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
 from capsules import ForeignArray, ForeignTensor, new_capsule
@@ -11,18 +10,6 @@ from memory_sources import new_queue
 from usm_dlpack import root_device, to_dlpack_tensor
 from usm_dlpack_conformance import dlpack
 from usm_dlpack_conformance.dlpack import DLPackExchangeAPI
-
-
-def table_of(export: Callable[..., int], stream: Callable[..., int]) -> DLPackExchangeAPI:
-    """Return a table of the two functions that are asked for."""
-    table = DLPackExchangeAPI(1, 3)
-    for name, function in {
-        "managed_tensor_from_py_object_no_sync": export,
-        "current_work_stream": stream,
-    }.items():
-        kind = dict(DLPackExchangeAPI._fields_)[name]
-        setattr(table, name, kind(function))
-    return table
 
 
 def capsule_of(table: DLPackExchangeAPI) -> Any:
@@ -49,7 +36,14 @@ class Table:
         self.gives = True
         self.stream: int | None = None
         self.calls: list[str] = []
-        self.struct = table_of(self._export, self._stream)
+        self.struct = DLPackExchangeAPI(1, 3)
+        functions = {
+            "managed_tensor_from_py_object_no_sync": self._export,
+            "current_work_stream": self._stream,
+        }
+        for name, function in functions.items():
+            kind = type(getattr(self.struct, name))
+            setattr(self.struct, name, kind(function))
 
     def _export(self, _: Any, out: Any) -> int:
         self.calls.append("export")

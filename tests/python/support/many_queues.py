@@ -22,10 +22,11 @@ from dpctl.memory import as_usm_memory
 from memory_sources import new_queue
 from pending_frees import HERE, is_usm, zeros
 from pending_work import PendingFill, is_complete
-from resident_memory import report_growth, resident_bytes
 from usm_dlpack import DLPackTensor, from_dlpack, root_device
+from usm_dlpack_conformance import cases
 
 api = ExchangeAPI(DLPackTensor)
+MOST_GROWTH = 5 << 20  # bytes
 
 
 def short_lived_queue(in_order: bool) -> Any:
@@ -73,10 +74,9 @@ def started(x: Any, queue: Any, **keywords: Any) -> PendingFill:
 def growth(way: str, in_order: bool) -> bool:
     """Return whether the process stays small."""
     x, other = (from_dlpack(np.zeros(12, np.int32), device=HERE) for _ in range(2))
-    use_many(x, other, way, in_order, 300)
-    before = resident_bytes()
-    use_many(x, other, way, in_order, 3000)
-    return report_growth(before, resident_bytes())
+    grown = cases.growth(lambda: use_many(x, other, way, in_order, 10), 300)
+    print(f"resident memory: expected {MOST_GROWTH} bytes more at most, found {grown}")
+    return grown <= MOST_GROWTH
 
 
 def frees(way: str, in_order: bool) -> bool:
