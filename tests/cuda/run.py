@@ -71,7 +71,7 @@ LEFT_OUT_PYTHON = {
 }
 PYTHON_FILES = (
     *("copy_from", "dlpack_method", "empty", "exchange_api", "extension_queues", "from_dlpack"),
-    *("from_dlpack_device", "from_dlpack_host_copy", "host_view", "importers", "lifetimes"),
+    *("from_dlpack_host_copy", "host_view", "importers", "lifetimes"),
     *("nanobind", "places", "processes", "producers", "properties", "streams", "threads"),
     *("to_dlpack_tensor", "validate"),
 )

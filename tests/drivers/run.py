@@ -71,10 +71,10 @@ PLANS = (
         "one",
         # The files that are about behaviour; the rest is about texts, or builds.
         (
-            *("casters", "copy_from", "devices", "dlpack_method", "empty", "exchange_api"),
-            "extension_queues",
-            *("from_dlpack", "from_dlpack_device", "importers", "lifetimes", "nanobind", "places"),
-            *("processes", "properties", "streams", "threads", "to_dlpack_tensor", "validate"),
+            *("arguments", "casters", "copy_from", "devices", "dlpack_method", "empty"),
+            *("exchange_api", "extension_queues", "from_dlpack", "importers", "lifetimes"),
+            *("nanobind", "places", "processes", "properties", "streams", "threads"),
+            *("to_dlpack_tensor", "validate"),
         ),
         {
             "*Kernel*": "the simulated GPU runs no kernels",
@@ -108,7 +108,7 @@ PLANS = (
         rig.POCL,
         "pocl-one",
         (
-            *("copy_from", "devices", "dlpack_method", "from_dlpack", "from_dlpack_device"),
+            *("arguments", "copy_from", "devices", "dlpack_method", "from_dlpack"),
             *("from_dlpack_host_copy", "properties", "to_dlpack_tensor", "validate"),
         ),
         {
