@@ -4,6 +4,7 @@
 import ctypes
 import doctest
 import gc
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -100,6 +101,11 @@ class Memory:
         return table.array()
 
 
+def without(array: TypedArray, field: str) -> TypedArray:
+    del array.interface[field]
+    return array
+
+
 def used_capsule(tensor: DLPackTensor) -> OldArray:
     array = OldArray(tensor.__dlpack__())
     from_dlpack(array)
@@ -184,10 +190,29 @@ def test_a_line_of_the_page_is_refused_in_its_words_or_taken(example, queue, for
             raise
         code = getattr(error, "code", type(error).__name__)
         check_output(example, code, str(error))
+        assert str(address_of(memory.usm)) not in str(error)
         if isinstance(error, ConversionError):
             check_refusal(error, code, error.field)
     else:
         assert not example.want
+
+
+# A refusal in C++, a string in it, which may stand in pieces, and a piece.
+SITE = re.compile(r"\b(?:refuse(?:_\w+)?|throw nb::\w+)\((.*?)\);", re.DOTALL)
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"(?:\s*"(?:[^"\\]|\\.)*")*')
+PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# CUDA's are in tests/cuda; these need Python without ml_dtypes, and a null pointer.
+NOT_HERE = ("install ml_dtypes, or", "tensor: expected a managed tensor, found null")
+
+
+def test_the_page_has_the_words_of_each_refusal_of_the_bindings(project_root):
+    page = PAGE.read_text(encoding="utf-8")
+    for source in (project_root / "bindings").rglob("*.cpp"):
+        for site in SITE.findall(source.read_text(encoding="utf-8")):
+            for string in STRING.findall(site):
+                words = "".join(PIECE.findall(string)).replace('\\"', '"').rstrip(' "')
+                if source.stem != "cuda_streams" and not words.startswith(NOT_HERE):
+                    assert words in page, f"{source}: {words}"
 
 
 IN_A_PROCESS = """
