@@ -172,6 +172,12 @@ def test_a_queue_of_another_context_names_its_device_and_takes_no_memory(foreign
                 call(place)
 
 
+def test_an_id_that_no_device_has_is_refused():
+    for call in (bring, make_new, device_id):
+        with refused("no_device", "device.device_id", found="99"):
+            call((14, 99))
+
+
 def test_the_queue_of_an_opencl_sub_device_names_the_root(queue):
     of_part = kept(dpctl.SyclQueue(place_cases.sub_device(queue)))
     for place in (of_part, with_queue(of_part)):
