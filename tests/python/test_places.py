@@ -149,7 +149,7 @@ def test_an_error_of_the_object_is_raised_and_is_the_cause_of_the_refusal_of_a_s
         with pytest.raises(error, match="of its own"):
             call(place)
     if not ends:
-        with pytest.raises(ValueError, match="stream: expected .* which raises an") as info:
+        with pytest.raises(ValueError, match=r"stream: expected .* which raises an") as info:
             export(place)
         assert isinstance(info.value.__cause__, error)
 
