@@ -108,7 +108,7 @@ PLANS = (
         rig.POCL,
         "pocl-one",
         (
-            *("copy_from", "devices", "dlpack_method", "from_dlpack", "from_dlpack_device"),
+            *("arguments", "copy_from", "devices", "dlpack_method", "from_dlpack"),
             *("from_dlpack_host_copy", "properties", "to_dlpack_tensor", "validate"),
         ),
         {

@@ -1,32 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""to_dlpack_tensor: what USM becomes a tensor, what the tensor says, and what is refused."""
+"""to_dlpack_tensor: what USM becomes a tensor, and what the tensor says."""
 
-import copy
 import gc
-import pickle
 import weakref
 from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
-import dpctl
 import ml_dtypes
 import numpy as np
 import pytest
-import usm_dlpack
-from capsules import (
-    FLOAT8,
-    IS_SUBBYTE_TYPE_PADDED,
-    ForeignArray,
-    ForeignTensor,
-    content_of,
-    new_capsule,
-)
+from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, content_of
 from dpctl import memory as dpctl_memory
-from memory_sources import Carrier, TypedArray, address_of, allocate, kept
-from refusals import refused, stopped, wrong_argument
-from usm_dlpack import DLPackTensor, from_dlpack, root_device, to_dlpack_tensor, validate
+from memory_sources import TypedArray, address_of, allocate, new_queue
+from refusals import refused, wrong_argument
+from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
 # --- what a tensor says
 
@@ -72,21 +60,9 @@ def test_array_interface_says_what_the_tensor_says(memory, queue):
     }
 
 
-@pytest.mark.parametrize("arguments", [(), (1,)], ids=str)
-def test_the_class_makes_no_tensors_by_itself(arguments):
-    with wrong_argument(TypeError, "DLPackTensor", "use to_dlpack_tensor, from_dlpack or empty"):
-        DLPackTensor(*arguments)
-
-
 def test_the_class_has_no_subclasses():
     with pytest.raises(TypeError):
         type("Derived", (DLPackTensor,), {})
-
-
-@pytest.mark.parametrize("act", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_no_other_process_gets_a_tensor(memory, act):
-    with wrong_argument(TypeError, "DLPackTensor", "memory that belongs to this process"):
-        act(to_dlpack_tensor(memory))
 
 
 @pytest.mark.parametrize("act", [np.asarray, np.sum, lambda t: t == np.zeros(3)])
@@ -101,74 +77,7 @@ def test_a_tensor_is_no_sequence(tensor):
         list(tensor)
 
 
-def test_a_dtype_without_a_type_string_has_no_array_interface(memory):
-    tensor = to_dlpack_tensor(memory, dtype="bfloat16")
-    with wrong_argument(AttributeError, INTERFACE, "found bfloat16"):
-        assert tensor.__sycl_usm_array_interface__
-
-
 # --- shapes, strides and offsets within 48 bytes
-
-
-@pytest.mark.parametrize("shape", [12, np.int64(12), [12], np.array([12])], ids=repr)
-def test_an_extent_may_be_an_int_or_any_sequence(memory, shape):
-    tensor = to_dlpack_tensor(memory, shape=shape, dtype="f4")
-    assert (tensor.shape, tensor.strides) == ((12,), (1,))
-
-
-@pytest.mark.parametrize(
-    ("shape", "expected", "keywords"),
-    [
-        (-1, (12,), {}),
-        ((3, -1), (3, 4), {}),
-        ((-1, 2, 1, 3), (2, 2, 1, 3), {}),
-        ((-1, 2), (5, 2), {"byte_offset": 8}),
-        ((-1, 3), (8, 3), {"dtype": "u2"}),
-        (-1, (96,), {"dtype": "int4"}),
-    ],
-)
-def test_an_extent_of_minus_one_is_computed(memory, shape, expected, keywords):
-    tensor = to_dlpack_tensor(memory, shape=shape, **({"dtype": "f4"} | keywords))
-    assert tensor.shape == expected
-
-
-def test_an_extent_of_minus_one_counts_the_elements_of_the_object(memory):
-    three = to_dlpack_tensor(memory, shape=3, dtype="int4")  # in two bytes, which hold four
-    assert to_dlpack_tensor(three, shape=(1, -1)).shape == (1, 3)
-    none = to_dlpack_tensor(memory, shape=(0, 5))
-    assert to_dlpack_tensor(none, shape=(3, -1)).shape == (3, 0)
-    huge = to_dlpack_tensor(memory, shape=(2**62, 2**62, 0), strides=(0, 0, 0))
-    assert to_dlpack_tensor(huge, shape=(-1, 2**62)).shape == (0, 2**62)
-
-
-def test_extents_and_strides_may_be_lists(memory):
-    fortran = to_dlpack_tensor(memory, shape=[3, 4], strides=[1, 3], dtype="f4")
-    assert (fortran.shape, fortran.strides) == ((3, 4), (1, 3))
-    # A complex number is aligned as its parts.
-    parts = to_dlpack_tensor(memory, shape=5, dtype="c8", byte_offset=4)
-    assert parts.data == address_of(memory) + 4
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda tensor, n: to_dlpack_tensor(tensor, shape=n),
-        lambda tensor, n: to_dlpack_tensor(tensor, shape=[n]),
-        lambda tensor, n: to_dlpack_tensor(tensor, byte_offset=n),
-        lambda tensor, n: from_dlpack(tensor, device=(14, n)),
-        lambda tensor, n: from_dlpack(tensor, device=(n, 0)),
-        lambda tensor, n: validate(tensor, ndim=n),
-        lambda tensor, n: root_device(n),
-    ],
-    ids=["shape", "a list", "byte_offset", "device_id", "device_type", "ndim", "root_device"],
-)  # fmt: skip
-def test_an_error_of_an_integer_is_raised(call, tensor):
-    class Index:
-        def __index__(self) -> int:
-            raise OSError("not today")
-
-    with pytest.raises(OSError, match="not today"):
-        call(tensor, Index())
 
 
 def test_an_empty_view_keeps_shape_and_pointer(unpooled):
@@ -185,68 +94,6 @@ def test_size_and_nbytes_saturate_for_a_huge_broadcast(memory):
     assert tensor.size == 2**63 - 1
     assert tensor.nbytes == 2**63 - 1
     assert to_dlpack_tensor(memory, shape=(2**62, 2**62, 0), strides=(0, 0, 0)).size == 0
-
-
-class Shown:
-    """An object whose text ends before its end, for C."""
-
-    def __repr__(self) -> str:
-        return "a\0b"
-
-
-FIRST, VIEW = ("out_of_bounds", "byte_offset"), ("out_of_bounds", "shape")
-SHAPE, STRIDES = (ValueError, "shape"), (ValueError, "strides")
-REFUSALS: list[tuple[Any, str, str, dict[str, Any]]] = [
-    (*FIRST, "one at byte -1", {"shape": 0, "byte_offset": -1}),
-    (*FIRST, f"one at byte {2**54}", {"shape": 1, "byte_offset": 2**54}),
-    (*VIEW, "52 bytes from byte 0", {"shape": 13}),
-    (*VIEW, "49 bytes from byte 0", {"shape": 97, "dtype": (17, 4, 1)}),
-    ("out_of_range", "strides", "beyond", {"shape": 2, "strides": (-(2**63),)}),
-    (ValueError, "shape[0]", "", {"shape": 2**63}),
-    (ValueError, "shape[1]", "-2", {"shape": (-1, -2)}),
-    (*SHAPE, "since strides are given, found (-1, 2);", {"shape": (-1, 2), "strides": (2, 1)}),
-    (*SHAPE, "(-1, -1)", {"shape": (-1, -1)}),
-    (*SHAPE, "(5, -1)", {"shape": (5, -1)}),
-    (*SHAPE, "(0, -1)", {"shape": (0, -1)}),
-    (*SHAPE, f"({2**62}, {2**62}, -1)", {"shape": (2**62, 2**62, -1)}),
-    (ValueError, "strides[0]", "", {"shape": 1, "strides": (2**63,)}),
-    (ValueError, "strides[1]", "", {"shape": (1, 1), "strides": (1, -(2**63) - 1)}),
-    (*STRIDES, "", {"strides": (1, 1), "dtype": None}),
-    (*STRIDES, "pass shape", {"strides": (1,)}),
-    (*STRIDES, "pass shape", {"strides": (1,), "byte_offset": 4, "dtype": None}),
-    (ValueError, "byte_offset", "float32 (32 bits) from byte 2 on, found 46", {"byte_offset": 2}),
-    (ValueError, "byte_offset", "found 41 bytes;", {"byte_offset": 7, "shape": (2, -1)}),
-    (ValueError, "dtype", "float32x5 (160 bits) from byte 0 on", {"dtype": "float32x5"}),
-    (ValueError, "byte_offset", "expected at most 48,", {"byte_offset": 64}),
-    *((TypeError, "shape", "", {"shape": shape}) for shape in (b"3", bytearray(1), frozenset())),
-    (TypeError, "shape", "an object of type Shown;", {"shape": Shown()}),
-    (TypeError, "strides", "", {"shape": 1, "strides": (0.5,)}),
-    (TypeError, "byte_offset", "", {"byte_offset": 1.0}),
-    *((TypeError, "shape", "found", {"shape": shape}) for shape in (True, (True, 2))),
-    (TypeError, "strides", "(True,)", {"shape": 2, "strides": (True,)}),
-    (TypeError, "byte_offset", "True", {"byte_offset": True}),
-]
-
-
-@pytest.mark.parametrize(("rule", "field", "found", "keywords"), REFUSALS)
-def test_keywords_of_a_view_that_cannot_be_are_refused(memory, rule, field, found, keywords):
-    with stopped(rule, field, found):
-        to_dlpack_tensor(memory, **({"dtype": "float32"} | keywords))
-
-
-def test_a_view_that_begins_below_address_0_is_refused(memory):
-    below = -address_of(memory) - 4  # may be beyond int64
-    with stopped(ValueError, "byte_offset", f"found {below};"):
-        to_dlpack_tensor(memory, dtype="float32", shape=1, byte_offset=below)
-
-
-def test_an_interface_whose_offset_leads_to_another_allocation_is_refused(queue):
-    # On Level Zero only what SYCL does not pool is known to be an allocation of its own.
-    owner, other = allocate("shared", 48, queue), allocate("shared", 48, queue)
-    distance = address_of(other) - address_of(owner)
-    source = TypedArray(owner, shape=(4,), typestr="|u1", offset=distance)
-    with refused(*FIRST, expected="the object's address", found=f"{distance} from"):
-        to_dlpack_tensor(source)
 
 
 # --- the bytes of an object
@@ -301,11 +148,6 @@ def test_an_array_without_elements_has_no_bytes(memory):
         to_dlpack_tensor(empty, shape=1)
 
 
-def test_an_array_that_says_too_much_is_refused_by_the_backend(unpooled):
-    with refused("out_of_bounds", "shape", expected=f"the {unpooled.nbytes} bytes of"):
-        to_dlpack_tensor(part(unpooled, 0, 2**34))
-
-
 @pytest.mark.parametrize("beyond", [{}, {"shape": 49}, {"shape": 1, "byte_offset": 2**40}], ids=str)
 def test_context_pointer_and_queue_are_refused_before_the_bounds(memory, foreign_queue, beyond):
     with refused("context_not_default", "context"):
@@ -317,42 +159,6 @@ def test_context_pointer_and_queue_are_refused_before_the_bounds(memory, foreign
         to_dlpack_tensor(memory, dtype="u1", queue=foreign_queue, **beyond)
     with refused("context_not_default", "queue"):
         to_dlpack_tensor(memory, shape=0, queue=foreign_queue)
-
-
-# --- dtypes
-
-DTYPES: list[tuple[Any, tuple[int, int, int], Any]] = [
-    (bool, (6, 8, 1), np.dtype(bool)),
-    (int, (0, 64, 1), np.dtype("int64")),
-    (np.float16, (2, 16, 1), np.dtype("float16")),
-    (np.dtype("<i4"), (0, 32, 1), np.dtype("int32")),
-    (ml_dtypes.bfloat16, (4, 16, 1), np.dtype(ml_dtypes.bfloat16)),
-    *((name, (code, 8, 1), np.dtype(getattr(ml_dtypes, name))) for name, code in FLOAT8.items()),
-    ((2, 32, 4), (2, 32, 4), "float32x4"),
-    ((3, 64, 1), (3, 64, 1), "code3bits64"),
-    ((np.uint8(2), np.uint8(32), np.uint16(1)), (2, 32, 1), np.dtype("float32")),
-    ("int4", (0, 4, 1), "int4"),
-]
-
-
-@pytest.mark.parametrize(("given_as", "dlpack", "seen"), DTYPES)
-def test_a_dtype_reaches_the_capsule_and_comes_back(memory, given_as, dlpack, seen):
-    tensor = to_dlpack_tensor(memory, dtype=given_as)
-    assert tensor.dtype == seen
-    assert type(tensor.dtype) is type(seen)
-    inside = content_of(tensor.__dlpack__()).dl_tensor
-    assert (inside.code, inside.bits, inside.lanes) == dlpack
-
-
-BIG_ENDIAN = np.dtype(ml_dtypes.bfloat16).newbyteorder(">")
-OF_NUMPY = [">f4", BIG_ENDIAN, "O", "f4,f4", "(2,2)f4", {"names": ["x"]}, np.longdouble]
-OTHERS = [ml_dtypes.bcomplex32, "bf16", 5, (2, 32), (256, 8, 1), (2, 256, 1), (2.0, 32, 1)]
-
-
-@pytest.mark.parametrize("dtype", OF_NUMPY + OTHERS, ids=str)
-def test_a_dtype_that_dlpack_has_not_is_a_type_error(memory, dtype):
-    with wrong_argument(TypeError, "dtype", "C's long double" if dtype is np.longdouble else ""):
-        to_dlpack_tensor(memory, dtype=dtype)
 
 
 # --- arrays with an interface of their own
@@ -369,44 +175,14 @@ def test_offset_and_strides_of_the_interface_are_in_elements(memory):
 
 
 @pytest.mark.parametrize("readonly", [True, False])
-@pytest.mark.parametrize("changes", [{}, {"shape": 4, "dtype": "i2"}], ids=str)
-def test_the_read_only_flag_is_the_arrays(memory, readonly, changes):
+def test_the_read_only_flag_is_the_arrays_but_memory_of_dpctl_is_writable(memory, readonly):
     source = TypedArray(memory, data=(address_of(memory), readonly))
-    tensor = to_dlpack_tensor(source, **changes)
-    assert tensor.readonly is readonly
-    assert tensor.__sycl_usm_array_interface__["data"][1] is readonly
-
-
-def test_dpctl_memory_is_writable(memory):
+    for changes in ({}, {"shape": 4, "dtype": "i2"}):
+        tensor = to_dlpack_tensor(source, **changes)
+        assert tensor.readonly is readonly
+        assert tensor.__sycl_usm_array_interface__["data"][1] is readonly
     assert memory.__sycl_usm_array_interface__["data"][1] is True
     assert to_dlpack_tensor(memory).readonly is False
-
-
-@pytest.mark.parametrize("lanes", [1, 2, 16])
-@pytest.mark.parametrize(
-    ("kind", "code", "bits"),
-    [*(("int", 0, bits) for bits in (1, 4, 64, 128)), *(("uint", 1, bits) for bits in (1, 8, 32)),
-     *(("float", 2, bits) for bits in (16, 64, 128)),
-     *(("complex", 5, bits) for bits in (32, 64, 128, 192))],
-)  # fmt: skip
-def test_a_name_means_the_same_whatever_numpy_knows(memory, kind, code, bits, lanes):
-    name = f"{kind}{bits}" if lanes == 1 else f"{kind}{bits}x{lanes}"
-    read = to_dlpack_tensor(memory, shape=0, dtype=name)
-    assert str(read.dtype) == str(
-        to_dlpack_tensor(memory, shape=0, dtype=(code, bits, lanes)).dtype
-    )
-    assert str(read.dtype) == name
-    inside = content_of(read.__dlpack__()).dl_tensor
-    assert (inside.code, inside.bits, inside.lanes) == (code, bits, lanes)
-
-
-@pytest.mark.parametrize(
-    "name", ["float4", "float0", "complex256", "x4", "float32x0", "float32x1", "float32x04",
-             "int8x65536", "code3", "code3bits064", "float032", "int8 ", "float32x", "<"]
-)  # fmt: skip
-def test_a_name_of_no_dtype_is_refused(memory, name):
-    with wrong_argument(TypeError, "dtype"):
-        to_dlpack_tensor(memory, dtype=name)
 
 
 # Keywords of a tensor or array, keywords by which it is read anew, and what comes of them.
@@ -450,100 +226,50 @@ def test_the_flag_of_padding_says_nothing_of_whole_bytes(memory):
 
 
 def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory):
-    known = kept(dpctl.SyclQueue(usm_dlpack.root_device(0)))
+    known = new_queue()
     source = TypedArray(memory, data=(address_of(memory), True), syclobj=known)
     tensor = to_dlpack_tensor(to_dlpack_tensor(source), dtype="bfloat16")
     again = to_dlpack_tensor(tensor, shape=(2, 3))
     assert (again.sycl_queue, again.readonly) == (known, True)
 
 
-def test_numpy_makes_no_array_of_a_tensor_by_itself(memory):
-    with pytest.raises(TypeError, match=r"^DLPackTensor: .*; .*numpy\(\), or .*host_view"):
-        np.array(to_dlpack_tensor(memory))
-
-
-@pytest.mark.parametrize("key", ["data", "shape", "typestr", "syclobj", "version"])
-def test_an_interface_without_a_field_is_refused_by_name(memory, key):
-    source = TypedArray(memory)
-    del source.interface[key]
-    with wrong_argument(ValueError, INTERFACE, f"no '{key}'"):
-        to_dlpack_tensor(source)
-
-
-INTERFACE = "__sycl_usm_array_interface__"
-FIELDS: list[tuple[Any, str, str, dict[str, Any]]] = [
-    (*VIEW, "48 bytes from byte 4", {"offset": 1}),
-    ("pointer_unknown", "data", "unknown to it", {"data": (2**64 - 64, False)}),
-    (ValueError, INTERFACE, "", {"data": None}),
-    (ValueError, INTERFACE, "", {"data": (1.5, False)}),
-    (ValueError, INTERFACE, "", {"data": (2**64, False)}),
-    (ValueError, INTERFACE, "", {"data": (8, np.zeros(2))}),
-    (ValueError, INTERFACE, "", {"shape": ("a",)}),
-    (ValueError, INTERFACE, "", {"strides": "ab"}),
-    (ValueError, INTERFACE, "", {"strides": (1, 2)}),
-    (ValueError, INTERFACE, "", {"typestr": ">f4"}),
-    (ValueError, INTERFACE, "", {"typestr": "<i3"}),
-    (ValueError, INTERFACE, "", {"offset": 1.5}),
-    (ValueError, INTERFACE, "", {"offset": -(2**62)}),
-    (ValueError, INTERFACE, f"the offset {2**70};", {"offset": 2**70}),
-    (ValueError, INTERFACE, "found the version 2;", {"version": 2}),
-    (ValueError, INTERFACE, "found the version array([1, 1]);", {"version": np.ones(2, int)}),
-    (ValueError, "shape[0]", "", {"shape": (-2, 2)}),
-    (ValueError, "shape[0]", "", {"shape": (2**70,)}),
-    (ValueError, "strides[0]", "", {"strides": (2**70,)}),
-    (ValueError, "syclobj", "found 'opencl:fpga'", {"syclobj": "opencl:fpga"}),
-    (TypeError, "syclobj", "", {"syclobj": b"cpu"}),
-    (TypeError, "syclobj", "", {"syclobj": Carrier(SimpleNamespace(_get_capsule=lambda: "text"))}),
-    (TypeError, "syclobj", "", {"syclobj": new_capsule(64, b"used_SyclQueueRef")}),
-]
-
-
-@pytest.mark.parametrize(("rule", "field", "found", "changes"), FIELDS)
-def test_a_field_of_an_interface_that_lies_or_is_nonsense_is_refused(
-    unpooled, rule, field, found, changes
-):
-    with stopped(rule, field, found):
-        to_dlpack_tensor(TypedArray(unpooled, **changes))
-
-
-EMPTIED = """
-import dpctl.memory
+EMPTYING = """
+from dpctl.memory import MemoryUSMShared
 from memory_sources import TypedArray
 from usm_dlpack import to_dlpack_tensor
 
 class Emptying:
-    def empty(self, *_):
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __index__(self):
         source.interface.clear()
-        return {answer}
+        return self.answer
 
-    {method} = empty
-
-array = TypedArray(dpctl.memory.MemoryUSMShared(64))
-array.interface[{field!r}] = {value}
-source = array
-try:
-    to_dlpack_tensor(array)
-except ValueError as error:
-    print(str(error).partition("found ")[2].partition(";")[0])
+for field, value in {
+    "version": Emptying(2),
+    "data": (Emptying(8), [0] * 9),
+    "shape": Emptying(1),
+    "strides": (Emptying(1), "a"),
+    "offset": Emptying("no int"),
+}.items():
+    source = TypedArray(MemoryUSMShared(64), **{field: value})
+    try:
+        to_dlpack_tensor(source)
+    except ValueError as error:
+        print(str(error).partition("found ")[2].partition(";")[0])
 """
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "method", "answer", "found"),
-    [
-        ("version", "Emptying()", "__index__", "2", "the version an object of type Emptying"),
-        ("data", "(Emptying(), [0] * 9)", "__index__", "8", "no 'shape'"),
-        ("shape", "Emptying()", "__index__", "1", "no 'typestr'"),
-        ("strides", "(Emptying(), 'a')", "__index__", "1", "the strides an object of type tuple"),
-        ("offset", "Emptying()", "__index__", "'no int'", "an object of type Emptying"),
-    ],
-)
-def test_a_value_of_an_interface_may_remove_the_others(
-    succeed, field, value, method, answer, found
-):
+def test_a_value_of_an_interface_may_remove_the_others(succeed):
     """What is removed is overwritten."""
-    code = EMPTIED.format(field=field, value=value, method=method, answer=answer)
-    assert found in succeed(code, PYTHONMALLOC="debug")
+    assert succeed(EMPTYING, PYTHONMALLOC="debug").splitlines() == [
+        "the version an object of type Emptying",
+        "no 'shape'",
+        "no 'typestr'",
+        "the strides an object of type tuple",
+        "the offset an object of type Emptying",
+    ]
 
 
 @pytest.mark.parametrize("strides", [(1, 3), (4, 1), (0, 1)], ids=str)
@@ -559,29 +285,6 @@ def test_an_array_in_another_order_is_read_anew_only_with_strides(memory, stride
             to_dlpack_tensor(obj, **keywords)
     copy = from_dlpack(to_dlpack_tensor(array), order="C")
     assert to_dlpack_tensor(copy, **keywords).data == copy.data + keywords.get("byte_offset", 0)
-
-
-@pytest.mark.parametrize(
-    ("obj", "remedy"),
-    [
-        (np.zeros(3), "use from_dlpack(x, device=(14, 0)), which also takes host memory"),
-        (
-            [1.0],
-            "pass dpctl.memory or a dpnp array, or copy with from_dlpack(numpy.asarray(x), "
-            "device=(14, 0))",
-        ),
-        (2**40, "for memory at an address, make such an object"),
-        *(
-            (obj, "pass dpctl.memory or a dpnp array")
-            for obj in (None, TypedArray, SimpleNamespace(__sycl_usm_array_interface__=5))
-        ),
-    ],
-    ids=str,
-)
-def test_an_object_without_usm_is_a_type_error(obj, remedy):
-    name = type(obj).__name__
-    with wrong_argument(TypeError, "obj", f"{INTERFACE}, found one of type {name}; {remedy}"):
-        to_dlpack_tensor(obj)
 
 
 @pytest.mark.parametrize("error", [TypeError, KeyboardInterrupt])

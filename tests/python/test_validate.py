@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from capsules import IS_COPIED, READ_ONLY, ForeignArray, ForeignTensor, dpctl_queue, name_of
 from memory_sources import TypedArray, address_of, allocate, check_bounds
-from refusals import refused, stopped, wrong_argument
+from refusals import refused
 from usm_dlpack import UsmAllocation, to_dlpack_tensor, validate
 
 
@@ -56,42 +56,23 @@ def test_a_capsule_is_never_consumed(memory, legacy):
     assert foreign.deletions == 1
 
 
-def test_an_impostor_of_a_capsule_is_a_type_error():
-    with wrong_argument(TypeError, "x", "expected an array with __dlpack__"):
-        validate(type("PyCapsule", (), {})())
-
-
 @pytest.mark.parametrize("flags", [0, READ_ONLY, IS_COPIED])
-def test_read_only_memory_is_taken_where_it_may_be_and_no_other_flag_says_it(memory, flags):
+def test_read_only_memory_is_said_and_no_other_flag_says_it(memory, flags):
     foreign = ForeignTensor(address_of(memory))
     foreign.managed.flags = flags
     assert validate(foreign.capsule(), readonly=True).readonly is (flags == READ_ONLY)
-    if flags != READ_ONLY:
-        validate(foreign.capsule(), readonly=False)
-        return
-    with refused("read_only", "flags", found="read-only memory"):
-        validate(foreign.capsule(), readonly=False)
 
 
-def test_a_kind_is_refused_unless_it_is_accepted(usm_type, queue):
+def test_a_kind_or_backend_is_refused_unless_it_is_accepted(usm_type, queue):
     tensor = to_dlpack_tensor(allocate(usm_type, 48, queue))
     others = [kind for kind in ("device", "shared", "host") if kind != usm_type]
     for accepted in ([], others, others[0]):
         with refused("usm_type_not_accepted", "data", found=f"{usm_type} USM"):
             validate(tensor, usm_types=accepted)
-    for accepted in (usm_type, {usm_type}, (others[0], usm_type)):
-        assert validate(tensor, usm_types=accepted).usm_type == usm_type
-
-
-def test_the_backend_may_be_required(memory):
-    tensor = to_dlpack_tensor(memory)
-    here = tensor.sycl_device.backend.name
-    others = {"opencl", "level_zero", "cuda"} - {here}
-    for accepted in (here, ("level_zero", "opencl", "cuda"), None):
-        assert validate(tensor, backends=accepted).device_id == 0
-    for wrong in (*others, ["hip", "native_cpu"], ()):
+    assert validate(tensor, usm_types=(others[0], usm_type)).usm_type == usm_type
+    for backend in {"opencl", "level_zero", "cuda"} - {queue.backend.name}:
         with refused("device_not_accepted", "device.device_id", expected="backend"):
-            validate(tensor, backends=wrong)
+            validate(tensor, backends=backend)
 
 
 def test_a_proof_keeps_nothing_alive(memory):
@@ -118,17 +99,8 @@ def test_proofs_are_made_by_validate_only_and_do_not_change(memory):
             setattr(proof, name, getattr(proof, name))
 
 
-def test_what_is_asked_for_and_there_is_taken(memory):
-    tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4")
-    assert validate(
-        tensor, dtype=np.float32, ndim=2, readonly=False, overlapping=False, device=(14, 0)
-    )
-    lanes = to_dlpack_tensor(memory, shape=(2,), dtype=(2, 32, 4))
-    assert validate(lanes, dtype=(2, 32, 4), readonly=True, overlapping=True)
-
-
 @pytest.mark.parametrize(
-    ("wanted", "rule", "field", "found"),
+    ("wanted", "code", "field", "found"),
     [
         # NumPy says that this equals None.
         ({"dtype": np.dtype("f8")}, "dtype_mismatch", "dtype", "float32"),
@@ -136,51 +108,23 @@ def test_what_is_asked_for_and_there_is_taken(memory):
         ({"ndim": 3}, "shape_mismatch", "ndim", "2"),
         ({"overlapping": False}, "overlapping", "strides", "strides that do not prove it"),
         ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "0"),
-        *(
-            ({"usm_types": name}, ValueError, "usm_types", "")
-            for name in ("Device", "", "\ud800", "host\0")
-        ),
-        ({"usm_types": ["device", "unknown"]}, ValueError, "usm_types", ""),
-        *(({"usm_types": names}, TypeError, "usm_types", "") for names in (None, 5, [b"host"])),
-        ({"backends": ["opencl", "level_zero:gpu"]}, ValueError, "backends", ""),
-        ({"backends": [None]}, TypeError, "backends", ""),
-        ({"ndim": "2"}, TypeError, "ndim", ""),
-        ({"ndim": 2**31}, ValueError, "ndim", ""),
-        ({"dtype": "i4,,"}, TypeError, "dtype", ""),
         ({"device": (1, 0)}, "request_unsupported", "device", "(1, 0)"),
-        ({"device": (14, 2**40)}, ValueError, "device", ""),
-        ({"device": "gpu:9"}, ValueError, "device", ""),
-        ({"readonly": "no"}, TypeError, "readonly", ""),
-        ({"overlapping": "no"}, TypeError, "overlapping", ""),
     ],
 )
-def test_what_is_asked_for_and_not_there_or_makes_no_sense_is_refused(
-    memory, wanted, rule, field, found
-):
+def test_what_is_asked_for_and_not_there_is_refused(memory, wanted, code, field, found):
     tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4", strides=(0, 1))
     capsule = tensor.__dlpack__(max_version=(1, 3))
-    with stopped(rule, field, found):
-        validate(tensor, **wanted)
-    with stopped(rule, field, found):
-        validate(capsule, **wanted)
+    for x in (tensor, capsule):
+        with refused(code, field, found=found):
+            validate(x, **wanted)
     assert name_of(capsule) == b"dltensor_versioned"
 
 
-@pytest.mark.parametrize("dtype", ["int4", (0, 4, 1), ml_dtypes.int4, np.dtype(ml_dtypes.int4)])
-def test_a_padded_dtype_has_every_name(memory, dtype):
-    padded = to_dlpack_tensor(memory, dtype=ml_dtypes.int4, shape=(8,))
-    assert validate(padded, dtype=dtype).nbytes == 8
-
-
-def test_a_type_of_ml_dtypes_means_a_byte_for_each_element(memory):
-    packed = to_dlpack_tensor(memory, dtype="int4", shape=(8,))
-    padded = to_dlpack_tensor(memory, dtype=ml_dtypes.int4, shape=(8,))
-    validate(packed, dtype="int4")
-    validate(packed, dtype=(0, 4, 1))
+def test_packed_and_padded_elements_are_told_apart(memory):
     with refused("dtype_mismatch", "dtype"):
-        validate(packed, dtype=ml_dtypes.int4)
+        validate(to_dlpack_tensor(memory, dtype="int4"), dtype=ml_dtypes.int4)
     with refused("dtype_mismatch", "dtype"):
-        validate(padded, dtype=ml_dtypes.uint4)
+        validate(to_dlpack_tensor(memory, dtype=ml_dtypes.int4), dtype=ml_dtypes.uint4)
 
 
 def test_repr_says_what_was_proved(unpooled):

@@ -66,7 +66,8 @@ def torch_tensor(kind: str) -> Any:
     foreign = ForeignTensor(0, shape=(0,))
     foreign.tensor.data = None
     foreign.tensor.device_type = {"xpu": 14, "cpu": 1}[kind]
-    return Table(foreign).array(__dlpack_device__=lambda self: (14, 7))
+    table = Table(foreign)
+    return table.array(table=table, __dlpack_device__=lambda self: (14, 7))
 
 
 def sub_device(queue: Any) -> Any:

@@ -52,10 +52,3 @@ def wrong_argument(kind: type[Exception], field: str, part: str = "") -> Iterato
     assert SENTENCE.fullmatch(sentence)
     assert sentence.startswith(f"{field}: expected ")
     assert part in sentence
-
-
-def stopped(rule: str | type[Exception], field: str, part: str = "") -> Any:
-    """Require the end that a row of a table says: a code, or a kind of Python's own errors."""
-    if isinstance(rule, str):
-        return refused(rule, field, found=part)
-    return wrong_argument(rule, field, part)
