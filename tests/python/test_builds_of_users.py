@@ -36,6 +36,16 @@ def fail(*command: str | Path, **variables: str) -> str:
     return " ".join(done.stderr.split())
 
 
+def configure_project(folder: Path, text: str, *options: str) -> tuple[str | Path, ...]:
+    """Return a command that configures a project of a user, whose CMakeLists.txt is a text."""
+    head = "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
+    (folder / "CMakeLists.txt").write_text(head + text, encoding="utf-8")
+    return ("cmake", "-S", folder, "-B", folder / "build", *options)
+
+
+PACKAGE = f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}"
+
+
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an interpreter whose environment has no donor of headers, and no SYCL."""
@@ -56,6 +66,17 @@ def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(tmp_path, driv
     assert "OpenCL" not in needed
 
 
+def compiled(folder: Path, source: str, *flags: str) -> tuple[str, ...]:
+    """Return a command that compiles a source with the headers, and with those of a folder."""
+    (folder / "user.cpp").write_text(source)
+    includes = (f"-I{ROOT / 'include'}", f"-I{folder}")
+    return ("g++", "-std=c++17", "-fsyntax-only", *includes, *flags, str(folder / "user.cpp"))
+
+
+DLPACK = "dlpack/dlpack.h"
+CORE, SYCL = "#include <usm_dlpack/core.hpp>\n", "#include <usm_dlpack/sycl/config.hpp>\n"
+
+
 @pytest.mark.parametrize(
     ("flag", "sentence"),
     [
@@ -65,14 +86,7 @@ def test_a_project_builds_with_the_sources_in_a_folder_of_its_own(tmp_path, driv
     ],
 )
 def test_what_the_headers_cannot_be_compiled_with_is_said_in_words(tmp_path, flag, sentence):
-    source = tmp_path / "user.cpp"
-    source.write_text("#include <usm_dlpack/core/config.hpp>\n")
-    said = fail("g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", flag, source)
-    assert f"#error {sentence}" in said
-
-
-DLPACK = "dlpack/dlpack.h"
-CORE, SYCL = "#include <usm_dlpack/core.hpp>\n", "#include <usm_dlpack/sycl/config.hpp>\n"
+    assert f"#error {sentence}" in fail(*compiled(tmp_path, CORE, flag))
 
 
 @pytest.mark.parametrize(
@@ -99,9 +113,7 @@ CORE, SYCL = "#include <usm_dlpack/core.hpp>\n", "#include <usm_dlpack/sycl/conf
 def test_headers_of_others_that_do_not_fit_are_refused(tmp_path, header, text, source, sentence):
     (tmp_path / header).parent.mkdir(exist_ok=True)
     (tmp_path / header).write_text(text)
-    (tmp_path / "user.cpp").write_text(source)
-    compiled = (f"-I{ROOT / 'include'}", f"-I{tmp_path}", tmp_path / "user.cpp")
-    assert sentence in fail("g++", "-std=c++17", "-fsyntax-only", *compiled)
+    assert sentence in fail(*compiled(tmp_path, source))
 
 
 @pytest.mark.parametrize("name", ["dlpack.h", "ATen/dlpack.h"])
@@ -109,23 +121,15 @@ def test_a_dlpack_header_of_another_name_is_taken_if_it_is_included_first(tmp_pa
     carried = Path(usm_dlpack.get_include(), "../share/usm_dlpack/third_party/dlpack/dlpack")
     (tmp_path / name).parent.mkdir(exist_ok=True)
     shutil.copy(carried / "dlpack.h", tmp_path / name)
-    source = tmp_path / "user.cpp"
-    source.write_text(f"#include <{name}>\n#include <usm_dlpack/core.hpp>\n")
-    succeed("g++", "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'include'}", f"-I{tmp_path}", source)
+    succeed(*compiled(tmp_path, f"#include <{name}>\n{CORE}"))
 
 
 def test_a_project_without_mdspan_and_sycl_has_the_headers_in_one_line(tmp_path, bare_python):
-    (tmp_path / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
-        f'add_subdirectory("{ROOT}" usm_dlpack)\n'
-        "get_target_property(name usm_dlpack::usm_dlpack NAME)\n",
-        encoding="utf-8",
-    )
+    text = f'add_subdirectory("{ROOT}" usm_dlpack)\n'
     dlpack = usm_dlpack.get_cmake_dir() + "/../../usm_dlpack/third_party/dlpack"
-    said = succeed(
-        *("cmake", "-S", tmp_path, "-B", tmp_path / "build"),
-        *(f"-DPython_EXECUTABLE={bare_python}", f"-DUSM_DLPACK_DLPACK_INCLUDE_DIR={dlpack}"),
-    )
+    include = f"-DUSM_DLPACK_DLPACK_INCLUDE_DIR={dlpack}"
+    python = f"-DPython_EXECUTABLE={bare_python}"
+    said = succeed(*configure_project(tmp_path, text, python, include))
     assert "mdspan/mdspan.hpp: expected kokkos/mdspan newer than its tag 0.6.0, found " in said
     assert "sycl/sycl.hpp: expected DPC++'s headers and libsycl.so, found " in said
 
@@ -162,12 +166,8 @@ def test_a_python_that_has_no_headers_or_is_not_there_is_said_so(tmp_path, bare_
     ],
 )
 def test_what_a_project_asks_of_the_package_is_checked(tmp_path, components, call, sentence):
-    (tmp_path / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
-        f"find_package(usm_dlpack REQUIRED COMPONENTS {components})\n{call}\n"
-    )
-    package = f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}"
-    assert sentence in fail("cmake", "-S", tmp_path, "-B", tmp_path / "build", PYTHON, package)
+    text = f"find_package(usm_dlpack REQUIRED COMPONENTS {components})\n{call}\n"
+    assert sentence in fail(*configure_project(tmp_path, text, PYTHON, PACKAGE))
 
 
 def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path):
@@ -182,16 +182,12 @@ def test_sycl_that_the_user_points_to_is_not_passed_over(tmp_path, missing):
         (tmp_path / file).parent.mkdir(parents=True)
         if file != missing:
             (tmp_path / file).touch()
-    (tmp_path / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES CXX)\n"
-        "find_package(usm_dlpack REQUIRED COMPONENTS sycl)\n"
-    )
-    configure = (  # for an environment that has a SYCL
-        *("cmake", "-S", tmp_path, "-B", tmp_path / "build", PYTHON),
-        f"-Dusm_dlpack_DIR={usm_dlpack.get_cmake_dir()}",
+    places = (  # for an environment that has a SYCL
         f"-DUSM_DLPACK_SYCL_INCLUDE_DIR={tmp_path}/include",
         f"-DUSM_DLPACK_SYCL_LIBRARY={tmp_path}/lib/libsycl.so",
     )
+    text = "find_package(usm_dlpack REQUIRED COMPONENTS sycl)\n"
+    configure = configure_project(tmp_path, text, PYTHON, PACKAGE, *places)
     found = f'found headers "{tmp_path}/include" and library "{tmp_path}/lib/libsycl.so"; '
     assert found in fail(*configure)
     (tmp_path / missing).touch()

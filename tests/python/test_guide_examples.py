@@ -14,13 +14,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import clean_environment
-import extension_under_test
 import guide
 import pytest
 import usm_dlpack
 from memory_sources import new_queue
 
-OF_PEERS = {"dpnp", "mpi4py", "torch"}
+# Modules of programs that are run elsewhere: where the peer is, or by the test that builds it.
+NOT_HERE = {"dpnp", "mpi4py", "torch", "guide_extension"}
 
 
 @pytest.fixture
@@ -55,14 +55,11 @@ def texts(page: str, wanted: str = "console") -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, program in guide.PROGRAMS.items() if not program.modules & OF_PEERS],
+    [name for name, program in guide.PROGRAMS.items() if not program.modules & NOT_HERE],
 )
 def test_a_program_prints_what_its_page_shows(name, variables_of, tmp_path):
     program = guide.PROGRAMS[name]
-    variables = variables_of(program.page)
-    if "guide_extension" in program.modules:
-        variables["PYTHONPATH"] = str(extension_under_test.build())
-    assert program.run(tmp_path, **variables) == program.printed
+    assert program.run(tmp_path, **variables_of(program.page)) == program.printed
 
 
 def shell(commands: str, folder: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -142,10 +139,9 @@ def test_the_reference_has_each_public_name():
 BUILD_PROGRAM, RUN, BUILD_EXTENSION, INSTALL, USE, COMPILE, SANITIZE = texts("how-to/cmake")
 PROGRAM_LISTS, EXTENSION_LISTS, _ = texts("how-to/cmake", "cmake")
 (PROGRAM,) = texts("how-to/cmake", "cpp")
+EXTENSION, *_ = texts("how-to/nanobind", "cpp")
 (PRINTED,) = texts("how-to/cmake", "text")
-
-
-BUILT = (PROGRAM, PROGRAM_LISTS, EXTENSION_LISTS)
+BUILT = (PROGRAM, PROGRAM_LISTS, EXTENSION, EXTENSION_LISTS)
 
 
 def project_of(folder: Path, lists: str, source: str, text: str) -> Path:
@@ -188,8 +184,7 @@ def test_an_extension_is_compiled_without_cmake_as_the_page_says(tmp_path, proje
 
 @pytest.mark.extended
 def test_the_first_extension_is_built_by_the_page_on_cmake(tmp_path):
-    source = texts("how-to/nanobind", "cpp")[0]
-    project = project_of(tmp_path / "mine", EXTENSION_LISTS, "guide_extension.cpp", source)
+    project = project_of(tmp_path / "mine", EXTENSION_LISTS, "guide_extension.cpp", EXTENSION)
     shell(BUILD_EXTENSION, project)
     (extension,) = (project / "build").glob("guide_extension.*.so")
     # As installed at the top of site-packages: its run path leads to the environment's libsycl.

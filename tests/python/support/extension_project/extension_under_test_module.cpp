@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions over views of USM and SYCL objects, which say what they were given.
+// The functions of functions.hpp by nanobind, and those that this binding alone has.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -10,136 +10,39 @@
 #include <nanobind/stl/vector.h>
 #include <mdspan/mdspan.hpp>
 #include <usm_dlpack/nanobind.hpp>
-#include <usm_dlpack/pybind11.hpp>  // no name of theirs clashes
-#include <usm_dlpack/usm_dlpack.hpp>
-
-#include "guide_functions.hpp"
-
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <type_traits>
-#include <utility>
-#include <variant>
-#include <vector>
 
 namespace nb = nanobind;
 namespace py = nanobind;
 
-#include "caster_functions.hpp"
+#include "functions.hpp"
 
 namespace {
 
-using vector = device_mdspan<row>;
+// --- Layouts and element types, which refuse arrays by their reason
 
-template <class View>
-std::vector<double> values_of(const View& view) {
-  std::vector<double> values;
-  for (int i = 0; i < view.extent(0); ++i) {
-    values.push_back(view[std::array<int, 1>{i}]);
-  }
-  return values;
+template <class Element>
+using strided_view = array_view<Element, 2, Kokkos::layout_stride>;
+using padded_columns = array_view<const float, 2, Kokkos::Experimental::layout_left_padded<4>>;
+using brain_floats = array_view<const sycl::ext::oneapi::bfloat16, 1>;
+
+void add_layouts(nb::module_& m) {
+  m.def("left", &describe<columns>, "x"_a);
+  m.def("padded", &describe<padded_columns>, "x"_a);
+  m.def("brain_floats", &describe<brain_floats>, "x"_a);
+  m.def("strided", &describe<strided_view<float>>, "x"_a);
+  m.def("writes", &describe<relaxed_view<float, 2>>, "x"_a);
+  m.def("static_extent", &describe<four_rows>, "x"_a);
+  m.def("small_index", &describe<few_bytes>, "x"_a);
+  m.def("written_scalar", &describe<array_view<float, 0>>, "x"_a);
+  m.def("of_ndarray", [](const nb::ndarray<float, nb::device::oneapi>& x) {
+    return describe(to_mdspan<strided_view<float>>(x));
+  });
+  m.def("of_readonly_ndarray", [](const nb::ndarray<const float>& x) {
+    return describe(to_mdspan<strided_view<const float>>(x));
+  });
 }
 
-template <class View, class Element = typename View::element_type>
-const char* fill(sycl::queue& queue, View x, Element value) {
-  check_queue(queue, x);
-  const std::vector<Element> values(x.size(), value);
-  queue.copy(values.data(), x.data_handle(), x.size()).wait();
-  return std::is_same_v<Element, float> ? "float32" : "int32";
-}
-
-usm_array<device_mdspan<array_view<float, 2>>> full(sycl::queue& queue, int rows, int columns,
-                                                    float value) {
-  usm_array<device_mdspan<array_view<float, 2>>> made(queue,
-                                                      Kokkos::dextents<int, 2>(rows, columns));
-  const std::vector<float> values(made.view().size(), value);
-  queue.copy(values.data(), made.data(), values.size()).wait();
-  return made;
-}
-
-std::vector<double> first_elements(const std::vector<shared_mdspan<row>>& all) {
-  std::vector<double> first;
-  for (const auto& view : all) {
-    first.push_back(values_of(view).front());
-  }
-  return first;
-}
-
-/// Makes an array that nobody sees, which goes with the function or with the exception.
-void use_scratch(sycl::queue& queue, bool fails) {
-  const usm_array<device_mdspan<row>> scratch(queue, extents(4));
-  if (fails) {
-    throw std::invalid_argument("scratch: expected no failure, found one as asked for");
-  }
-}
-
-struct counter {
-  std::shared_ptr<int> alive = std::make_shared<int>(0);
-};
-
-/// Three elements that are 2, in USM of a kind, and owned with a counter.
-template <class View>
-owned_view<View> twos(sycl::queue& queue, const counter& c, sycl::usm::alloc kind) {
-  const std::shared_ptr<float> memory(sycl::malloc<float>(3, queue, kind),
-                                      [queue](float* p) { sycl::free(p, queue); });
-  std::fill_n(memory.get(), 3, 2.0f);
-  return {View(memory.get(), extents(3)), queue, std::make_pair(memory, c.alive)};
-}
-
-/// An array whose views the Python object itself owns, if there is one.
-struct self_owned {
-  usm_array<vector> values;
-
-  self_owned(const sycl::queue& queue, int size) : values(queue, extents(size)) {}
-  owned_view<vector> view() const { return {values.view(), values.queue(), nb::find(this)}; }
-  void scale(float factor) const {
-    const long size = values.view().extent(0);
-    guide::scales.launch(values.queue(), "scale_float", size, values, factor, size);
-  }
-};
-
-/// A queue that records a graph until it is told to end.
-struct recording {
-  sycl::queue queue;
-  sycl::ext::oneapi::experimental::command_graph<> graph;
-
-  explicit recording(const sycl::queue& of)
-      : queue(of), graph(of.get_context(), of.get_device()) {
-    graph.begin_recording(queue);
-  }
-  void end() { graph.end_recording(queue); }
-  void replay() {
-    auto executable = graph.finalize();
-    queue.ext_oneapi_graph(executable).wait();
-  }
-};
-
-/// Lets two threads without the GIL drop what a Python object owns or keeps, each `count`
-/// times in every way.
-void drop_owners(sycl::queue& queue, nb::object owner, int count) {
-  static float memory[3];
-  const row view(memory, 3);
-  std::array<std::vector<managed_tensor>, 2> of_thread;
-  for (auto& owned : of_thread) {
-    for (int i = 0; i < count; ++i) {
-      owned.push_back(owned_view<row>(view, queue, owner).release());
-      owned.push_back(to_managed_tensor(view, DLDevice{kDLCPU, 0}, python_owner(owner)));
-    }
-    owned.push_back(owned_view<row>(usm_array<row>(queue, extents(3))).release());
-  }
-  const nb::gil_scoped_release unlocked;
-  std::thread other([&] { of_thread[0].clear(); });
-  of_thread[1].clear();
-  other.join();
-}
-
-using events = std::vector<sycl::event>;
+// --- Work that is held back, or recorded
 
 /// Copies x into memory of the caller, behind events by which a test holds the copy back.
 sycl::event copy_into_behind(sycl::queue& queue, const owned_view<const_row>& x,
@@ -165,20 +68,88 @@ owned_view<row> copied_behind(sycl::queue& queue, owned_view<const_row> x,
   return owned_view<row>(std::move(made));
 }
 
-struct row_sums {
-  double total = 0;
-  static double of(shared_mdspan<const_row> row) {
-    double all = 0;
-    for (const double value : values_of(row)) {
-      all += value;
-    }
-    return all;
+/// A queue that records a graph until it is told to end.
+struct recording {
+  sycl::queue queue;
+  sycl::ext::oneapi::experimental::command_graph<> graph;
+
+  explicit recording(const sycl::queue& of)
+      : queue(of), graph(of.get_context(), of.get_device()) {
+    graph.begin_recording(queue);
   }
-  void add(shared_mdspan<const_row> row) { total += of(row); }
+  void end() { graph.end_recording(queue); }
+  void replay() {
+    auto executable = graph.finalize();
+    queue.ext_oneapi_graph(executable).wait();
+  }
 };
 
-using guide::scales;
-using guide::vector_argument;
+usm_array<vector> zeros(sycl::queue& queue, int size) {
+  usm_array<vector> made(queue, extents(size));
+  queue.memset(made.data(), 0, made.size_bytes());
+  return made;
+}
+
+/// Makes an array that nobody sees, which goes with the function or with the exception.
+void use_scratch(sycl::queue& queue, bool fails) {
+  const usm_array<vector> scratch(queue, extents(4));
+  if (fails) {
+    throw std::invalid_argument("scratch: expected no failure, found one as asked for");
+  }
+}
+
+/// Drops the last reference in a host task, as dpctl does, but submits it without the GIL.
+void drop_in_task(sycl::queue& queue, nb::object x) {
+  PyObject* const last = x.release().ptr();
+  const nb::gil_scoped_release unlocked;
+  queue.submit([&](sycl::handler& handler) {
+    handler.host_task([last] {
+      const nb::gil_scoped_acquire locked;
+      Py_DECREF(last);
+    });
+  });
+}
+
+void add_work(nb::module_& m) {
+  m.def("copied_behind", &copied_behind, "queue"_a, "x"_a, "depends"_a = events(),
+        "in_section"_a = true);
+  m.def("copy_into_behind", &copy_into_behind, "queue"_a, "x"_a, "out"_a,
+        "depends"_a = events(), "in_section"_a = true);
+  m.def("zeros", &zeros, nb::call_guard<nb::gil_scoped_release>());
+  m.def("use_scratch", &use_scratch, "queue"_a, "fails"_a = false);
+  m.def("drop_in_task", &drop_in_task);
+  nb::class_<recording>(m, "Recording")
+      .def(nb::init<const sycl::queue&>())
+      .def("end", &recording::end)
+      .def("replay", &recording::replay, nb::call_guard<nb::gil_scoped_release>());
+}
+
+// --- What nanobind has of casts, and an error that was there before a call
+
+void add_casts_of_nanobind(nb::module_& m) {
+  m.def("cast_to_view", [](nb::handle x) { return describe(nb::cast<row>(x)); });
+  m.def("cast_to_queue", [](nb::handle x) { return nb::cast<sycl::queue>(x); });
+  m.def("is_row", &nb::isinstance<row>, "x"_a.none());
+  m.def("is_owned", &nb::isinstance<owned_view<row>>, "x"_a.none());
+  m.def("is_queue", &nb::isinstance<sycl::queue>, "x"_a.none());
+  m.def("try_cast_to_queue", [](nb::handle x) {
+    sycl::queue queue;
+    return nb::try_cast(x, queue);
+  });
+  m.def("try_cast_to_owned", [](nb::handle x) {
+    owned_view<row> view(row{}, nullptr, sycl::queue());
+    return nb::try_cast(x, view);
+  });
+  m.def("with_error",
+        [](std::uintptr_t function, std::uintptr_t first, std::uintptr_t second) {
+          PyErr_SetString(PyExc_LookupError, "from before");
+          const auto call = reinterpret_cast<int (*)(void*, void*)>(function);
+          call(reinterpret_cast<void*>(first), reinterpret_cast<void*>(second));
+          throw nb::python_error();
+        });
+}
+
+// --- Code of docs/how-to/
 
 template <class Element>
 auto scale(const char* kernel) {
@@ -195,36 +166,6 @@ void add_scale(nanobind::module_& m) {
   m.def("scale", scale<float>("scale_float"), unlocked());
   m.def("scale", scale<double>("scale_double"), unlocked());
 }
-
-void scale_all(sycl::queue& queue, float factor, const nanobind::sequence& arrays) {
-  std::vector<vector_argument> vectors;  // cast first, so that a wrong one is refused first
-  for (const nanobind::handle x : arrays) {
-    vectors.push_back(nanobind::cast<vector_argument>(x));
-  }
-  usm_dlpack::ordered_section work(queue);
-  for (const vector_argument& x : vectors) {
-    const long size = x.view().extent(0);
-    scales.launch(work, "scale_float", size, x, factor, size);  // x is now in `work`
-  }
-}
-
-void add_scale_all(nanobind::module_& m) {
-  m.def("scale_all", &scale_all);  // without gil_scoped_release: a cast needs the GIL
-}
-
-struct field {
-  nanobind::object values;  // a DLPackTensor, which has the queues of consumers
-
-  explicit field(vector_argument x) : values(nanobind::cast(std::move(x))) {}
-  field(const sycl::queue& queue, int size)
-      : field(usm_dlpack::usm_array<vector>(queue, Kokkos::dextents<int, 1>(size))) {}
-
-  void scale(float factor) const {
-    const auto x = nanobind::cast<vector_argument>(values);  // waits for these queues
-    const long size = x.view().extent(0);
-    scales.launch(x.queue(), "scale_float", size, x, factor, size);
-  }
-};
 
 void add_field(nanobind::module_& m) {
   nanobind::class_<field>(m, "Field")
@@ -266,147 +207,50 @@ usm_dlpack::owned_view<vector> allocated(const sycl::queue& queue, int size) {
   return {vector(memory.get(), size), queue, memory};
 }
 
+// --- A function of any array
+
+const kernel_source axpys(R"(
+  #include <sycl/sycl.hpp>
+  namespace experimental = sycl::ext::oneapi::experimental;
+
+  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<1>))
+  void axpy(float a, const float* x, float* y, int size) {
+    const int i = sycl::ext::oneapi::this_work_item::get_nd_item<1>().get_global_id(0);
+    if (i < size) { y[i] += a * x[i]; }
+  }
+)");
+
+/// Adds a multiple of x to y, of the same size.
+void axpy(float a, const any_view& x, const any_view& y) {
+  const auto from = x.as<const_row>("x");
+  const auto to = y.as<row>("y");
+  ordered_section work(y.queue(), x, y);  // the views have no queue
+  axpys.launch(work, "axpy", to.extents(), a, from, to, to.extent(0));
+}
+
 }  // namespace
 
 NB_MODULE(extension_under_test_module, m) {
-  for_nanobind::load_package();
-  add_lone_functions(m);
-  add_overloads(m);
-  add_casts(m);
-  add_sycl_objects(m);
+  load_package();
+  add_functions(m);
   m.def("which_memory", takes<nb::ndarray<nb::device::cpu>>("host"), "x"_a, "factor"_a);
   m.def("which_memory", takes<const_row>("USM"), "x"_a, "factor"_a);
-  m.def("fill", &fill<device_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
-  m.def("fill", &fill<device_mdspan<array_view<int, 1>>>, "queue"_a, "x"_a, "value"_a);
-  m.def("fill", &fill<shared_mdspan<row>>, "queue"_a, "x"_a, "value"_a);
-  m.def(
-      "count_variants",
-      [](const std::vector<std::variant<const_row, integers>>& arrays) {
-        return arrays.size();
-      },
-      "arrays"_a);
+  // pybind11 3.1 calls `keep_alive` after an overload that does not fit, and crashes.
+  m.def("kept_alive", [](const integers&) { return row_sums(); }, nb::keep_alive<0, 1>());
+  add_layouts(m);
+  add_work(m);
+  add_casts_of_nanobind(m);
   add_scale(m);
-  nb::class_<row_sums>(m, "RowSums")
-      .def(nb::init<>())
-      .def(
-          "__init__",
-          [](row_sums* at, const_row row, int factor) {
-            new (at) row_sums{static_cast<double>(row.extent(0) * factor)};
-          },
-          "row"_a, "factor"_a)
-      .def("add", &row_sums::add, "row"_a)
-      .def_static("of", &row_sums::of)
-      .def(
-          "__add__",
-          [](const row_sums& s, shared_mdspan<const_row> row) {
-            return s.total + row_sums::of(row);
-          },
-          "row"_a.noconvert(), nb::is_operator())
-      .def_ro("total", &row_sums::total);
   add_field(m);
   add_dot(m);
   m.def("allocated", &allocated);
-  add_scale_all(m);
-  m.def("axpy", &guide::axpy);
-  m.def("facts", &guide::facts);
-
-  m.def("first_elements", &first_elements, "arrays"_a);
-
-  m.def("kept_queue", [] { return kept->queue(); });
-  m.def("kept_flags", [] { return kept->managed()->flags; });
-  m.def("kept_values", [] { return values_of(kept->view()); });
-  m.def("take_back", [] { return std::move(*std::exchange(kept, nullptr)); });
-  m.def("cast_to_view", [](nb::handle x) { return describe(nb::cast<row>(x)); });
-  m.def("is_row", &nb::isinstance<row>, "x"_a.none());
-  m.def("is_owned", &nb::isinstance<owned_view<row>>, "x"_a.none());
-  m.def("is_queue", &nb::isinstance<sycl::queue>, "x"_a.none());
-  m.def("try_cast_to_queue", [](nb::handle x) {
-    sycl::queue queue;
-    return nb::try_cast(x, queue);
-  });
-  m.def("try_cast_to_owned", [](nb::handle x) {
-    owned_view<row> view(row{}, nullptr, sycl::queue());
-    return nb::try_cast(x, view);
-  });
-  m.def("cast_to_queue", [](nb::handle x) { return nb::cast<sycl::queue>(x); });
-
-  nb::class_<counter>(m, "Counter")
-      .def(nb::init<>())
-      .def_prop_ro("alive", [](const counter& c) { return c.alive.use_count() - 1; });
-  m.def("use_scratch", &use_scratch, "queue"_a, "fails"_a = false);
-  m.def("full", &full, "queue"_a, "rows"_a, "columns"_a, "value"_a = 1.0f);
-  m.def("drop_in_task",
-        [](sycl::queue& q, nb::object x) {  // as dpctl does, but without the GIL
-          PyObject* const last = x.release().ptr();
-          const nb::gil_scoped_release unlocked;
-          q.submit([&](sycl::handler& handler) {
-            handler.host_task([last] {
-              const nb::gil_scoped_acquire locked;
-              Py_DECREF(last);
-            });
-          });
-        });
-  m.def(
-      "zeros",
-      [](sycl::queue& q, int size) {
-        usm_array<device_mdspan<row>> made(q, extents(size));
-        q.memset(made.data(), 0, made.size_bytes());
-        return made;
-      },
-      nb::call_guard<nb::gil_scoped_release>());
-  m.def("in_shared_usm", [](sycl::queue& q, int size) {
-    return usm_array<row>(q, extents(size), sycl::usm::alloc::shared);
-  });
-  m.def("readonly_result", [](sycl::queue& q, const counter& c) {
-    return twos<const_row>(q, c, sycl::usm::alloc::shared);
-  });
-  m.def("result_in_other_kind", [](sycl::queue& q, const counter& c) {
-    return twos<device_mdspan<row>>(q, c, sycl::usm::alloc::host);
-  });
-  m.def("result_in_host_memory", [](sycl::queue& q, const counter& c) {
-    static float memory[3];
-    return owned_view(row(memory, 3), q, c.alive);
-  });
-  m.def("empty_result_at_null", [](sycl::queue& q) {
-    return owned_view(device_mdspan<row>(nullptr, extents(0)), q, 0);
-  });
-  nb::class_<recording>(m, "Recording")
-      .def(nb::init<const sycl::queue&>())
-      .def("end", &recording::end)
-      .def("replay", &recording::replay, nb::call_guard<nb::gil_scoped_release>());
+  m.def("axpy", &axpy);
+  add_methods(nb::class_<row_sums>(m, "RowSums"));
   nb::class_<self_owned>(m, "SelfOwned", nb::is_weak_referenceable())
       .def(nb::init<const sycl::queue&, int>())
       .def_prop_ro("values", &self_owned::view)
-      .def("scale", &self_owned::scale);
-  m.def("kept_alive", [](const_row) { return counter(); }, nb::keep_alive<0, 1>());
-  m.def("kept_alive", [](integers) { return counter(); }, nb::keep_alive<0, 1>());
-  m.def("result_of_nobody", [](const sycl::queue& q) { return self_owned(q, 3).view(); });
-  m.def("drop_owners", &drop_owners, "queue"_a, "owner"_a, "count"_a);
-  m.def("copied_behind", &copied_behind, "queue"_a, "x"_a, "depends"_a = events(),
-        "in_section"_a = true);
-  m.def("copy_into_behind", &copy_into_behind, "queue"_a, "x"_a, "out"_a,
-        "depends"_a = events(), "in_section"_a = true);
-  m.def("device_given_back", [](owned_view<device_mdspan<row>> x) { return x; });
-
-  m.def("with_error",
-        [](std::uintptr_t function, std::uintptr_t first, std::uintptr_t second) {
-          PyErr_SetString(PyExc_LookupError, "from before");
-          const auto call = reinterpret_cast<int (*)(void*, void*)>(function);
-          call(reinterpret_cast<void*>(first), reinterpret_cast<void*>(second));
-          throw nb::python_error();
-        });
-  m.def(
-      "fill_after",
-      [](sycl::queue& q, device_mdspan<row> x, const std::vector<sycl::event>& depends) {
-        static const std::vector<float> threes(12, 3.0f);  // for ever: a copy may be pending
-        return q.copy(threes.data(), x.data_handle(), x.size(), depends);
-      },
-      "queue"_a, "x"_a, "depends"_a = std::vector<sycl::event>{});
-
-  m.def("of_ndarray", [](const nb::ndarray<float, nb::device::oneapi>& x) {
-    return describe(to_mdspan<strided_view<float, 2>>(x));
-  });
-  m.def("of_readonly_ndarray", [](const nb::ndarray<const float>& x) {
-    return describe(to_mdspan<strided_view<const float, 2>>(x));
-  });
+      .def("scale", [](const self_owned& self, float factor) {
+        const long size = self.values.view().extent(0);
+        scales.launch(self.values.queue(), "scale_float", size, self.values, factor, size);
+      });
 }
