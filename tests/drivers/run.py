@@ -72,8 +72,8 @@ PLANS = (
         # The files that are about behaviour; the rest is about texts, or builds.
         (
             *("casters", "copy_from", "devices", "dlpack_method", "empty", "exchange_api"),
-            "extension_queues",
-            *("from_dlpack", "from_dlpack_device", "importers", "lifetimes", "nanobind", "places"),
+            *("from_dlpack", "from_dlpack_device", "importers", "lifetimes", "nanobind", "order"),
+            "places",
             *("processes", "properties", "streams", "threads", "to_dlpack_tensor", "validate"),
         ),
         {
