@@ -184,8 +184,12 @@ MAKERS: dict[str, Maker] = {
         for binding in ("nanobind", "pybind11")
     },
     "tensor without a queue": Maker(
+        of_dpctl(lambda memory, _: to_dlpack_tensor(of_context(memory))), ("dpctl's",)
+    ),
+    "tensor that has the package's": Maker(
         of_dpctl(lambda memory, _: to_dlpack_tensor(of_context(memory))),
-        ("dpctl's", "the package's"),
+        ("the package's",),
+        says_queue=True,
     ),
     "memory": Maker(
         of_dpctl(lambda memory, _: TypedArray(memory)), gives="interface", says_queue=True
@@ -305,8 +309,9 @@ OF_INTERFACES: Uses = {
     "section of nanobind": lambda x: now(extension("nanobind").copied(x)),
     "section of pybind11": lambda x: now(extension("pybind11").copied(x)),
 }
+# They wait for all queues but their own.
 OWNED: Uses = {
-    f"an owned view of {binding}": lambda x, binding=binding: now(extension(binding).given_back(x))
+    f"an owned view of {binding}": lambda x, binding=binding: extension(binding).given_back(x)
     for binding in ("nanobind", "pybind11")
 }
 OF_ARRAYS: Uses = {
@@ -409,7 +414,7 @@ def check_hand(maker: Maker, kind: str, hand: Hand, consumer: Any, start: Start)
     """
     x, pending, *_kept = begin(maker, kind, start)
     call = functools.partial(hand, x, consumer)
-    if consumer.is_in_order or kind not in WITH_HOST_TASK:
+    if consumer.is_in_order or not pending.has_host_task:
         _taken = answer_at_once(pending, call)
         check_order(consumer, pending)
     else:

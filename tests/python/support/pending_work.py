@@ -110,6 +110,7 @@ class PendingFill:
     ) -> None:
         self.queue = queue
         self.values = [value] * COUNT
+        self.has_host_task = False
         self.memory = KINDS[usm](4 * COUNT, queue=queue) if into is None else into
         if into is None:
             self.memory.copy_from_host(np.zeros(4 * COUNT, np.uint8))
@@ -139,6 +140,7 @@ class PendingFill:
 
         The task takes the GIL, to let go of the arguments.
         """
+        self.has_host_task = True
         return self.queue._submit_keep_args_alive([self.memory], [self.event])
 
     def open_later(self, seconds: float) -> None:
