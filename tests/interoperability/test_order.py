@@ -209,8 +209,12 @@ def test_a_use_waits_for_pending_work(maker, kind, use, start):
     table.check_use(maker, kind, use, start)
 
 
+# These order a consumer's queue themselves, by a barrier.
+HANDED = {name: maker for name, maker in MAKERS.items() if name != "array in a class"}
+
+
 @pytest.mark.parametrize(
-    ("maker", "kind", "hand", "to"), table.cells(MAKERS, table.hands_of, table.NAMED)
+    ("maker", "kind", "hand", "to"), table.cells(HANDED, table.hands_of, table.NAMED)
 )
 def test_a_queue_comes_behind_pending_work(maker, kind, hand, to, start):
     table.check_hand(maker, kind, hand, table.QUEUES[to](), start)
@@ -221,7 +225,7 @@ def test_a_queue_comes_behind_pending_work(maker, kind, hand, to, start):
 
 # Each gives twelve of ``AFTER`` for as many.
 NEXT: dict[str, Callable[[Any], Any]] = {
-    "elementwise": lambda x: x + XP.zeros_like(x),
+    "elementwise": lambda x: XP.negative(XP.negative(x)),
     "copy": lambda x: XP.asarray(x, copy=True),
     "dot": lambda x: XP.vecdot(XP.reshape(x, (COUNT, 1)), XP.ones_like(x[:1])),
     "matmul": lambda x: XP.matmul(XP.reshape(x, (COUNT, 1)), XP.ones_like(x[:1])),

@@ -277,6 +277,14 @@ def test_a_capsule_is_of_the_queue_that_its_export_was_given(stream, version, st
     answer_behind(pending, taken.numpy)
 
 
+def test_the_end_of_a_section_waits_for_pending_work(producer, start):
+    """So what the caller does next with its arrays comes after the function."""
+    pending = start(new_queue())
+    x, out = table.zeros(producer), table.zeros(producer)
+    function = table.extension("nanobind").copy_into_behind
+    answer_behind(pending, lambda: function(producer, x, out, [pending.event], True))
+
+
 def test_a_copy_that_waits_holds_up_no_other_copy(producer, start):
     pending = start(producer)
     waiting = Waiting(tensor_of(pending).numpy)
