@@ -12,6 +12,7 @@ from capsules import NEWEST, ForeignArray, ForeignTensor, package_queue
 from memory_sources import TypedArray, allocate, new_queue
 from pending_work import (
     COUNT,
+    LATE,
     ZEROS,
     PendingFill,
     Reader,
@@ -97,14 +98,6 @@ def with_minus_one(start: table.Start) -> Held:
     x = tensor_of(pending)
     x.__dlpack__(stream=-1, max_version=NEWEST)
     assert from_dlpack(x.__dlpack__(stream=-1)).sycl_queue == pending.queue
-    return (pending,)
-
-
-def the_host_with_minus_one(start: table.Start) -> Held:
-    for usm in ("shared", "host"):
-        pending = start(new_queue(), usm)
-        capsule = tensor_of(pending).__dlpack__(dl_device=table.HOST, stream=-1)
-        assert table.bits(table.on_host(capsule)) == ZEROS
     return (pending,)
 
 
@@ -204,7 +197,7 @@ def copies_behind_the_c_exchange_api(start: table.Start) -> Held:
 
 
 NOT_WAITING: tuple[Callable[[table.Start], Held], ...] = (
-    *(with_minus_one, the_host_with_minus_one, shared_for_nobody, owned_views),
+    *(with_minus_one, shared_for_nobody, owned_views),
     *(refused_arguments, refused_exports, another_queue_of_the_context, the_producer),
     *(other_tensors, consumers_that_are_gone, copies_for_a_queue),
     copies_behind_the_c_exchange_api,
@@ -213,10 +206,25 @@ NOT_WAITING: tuple[Callable[[table.Start], Held], ...] = (
 
 @pytest.mark.parametrize("act", NOT_WAITING, ids=lambda act: act.__name__)
 def test_nobody_else_waits(act, start):
-    pending, *_kept = act(start)
+    def start_until_late(*arguments: Any, **keywords: Any) -> PendingFill:
+        pending = start(*arguments, **keywords)
+        pending.open_later(LATE)
+        return pending
+
+    pending, *_kept = act(start_until_late)
     assert pending.is_pending
     assert Reader(new_queue(), pending.memory).seen == ZEROS
     pending.end()  # before what is kept goes: freeing memory waits for its queues
+
+
+@pytest.mark.parametrize("usm", ["host", "shared"])
+def test_with_minus_one_the_host_sees_pending_work_end(usm, start):
+    pending = start(new_queue(), usm)
+    capsule = tensor_of(pending).__dlpack__(dl_device=table.HOST, stream=-1)
+    assert table.bits(table.on_host(capsule)) == ZEROS
+    assert pending.is_pending
+    pending.end()
+    assert table.bits(table.on_host(capsule)) == pending.values
 
 
 # --- queues that are given, and their lists
