@@ -11,8 +11,9 @@ runtime beside dpnp's.
 
 ``python3 dev.py interoperability`` runs this program, two environments at once, and compares the
 page with what was measured; ``--write`` renews the page. ``--extended`` measures also the libraries
-that are too large for every run. ``python3 tests/interoperability/run.py dpnp -k strides`` runs one
-of them, with further arguments for pytest, and does not look at the page.
+that are too large for every run, and runs the tests that take long.
+``python3 tests/interoperability/run.py dpnp -k strides`` runs one of them, with further arguments
+for pytest, and does not look at the page.
 """
 
 import argparse
@@ -41,7 +42,7 @@ TESTS = {
         "conformance_of_peers",
         "guide_examples",
         "order",
-        "order_table",
+        "random_program",
         "tutorial",
         "usm_arrays",
     ),
@@ -75,7 +76,7 @@ def run_pytest(
 
 def run_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
     files = [HERE / f"test_{name}.py" for name in TESTS[peer]]
-    pytest = (environment.python, "-m", "pytest", "--durations=5")
+    pytest = (environment.python, "-m", "pytest", "--durations=5", "-m", "not extended")
     run_pytest(environment, *pytest, *files, arguments=arguments)
 
 
@@ -185,6 +186,7 @@ def exchange_apart(peer: str, arguments: list[str]) -> str:
 def exchange_with_all(extended: bool, write: bool, arguments: list[str]) -> int:
     """Run all environments, and compare the page with what they measured, or renew it."""
     peers = [*TESTS, *([EXTENDED] if extended else [])]
+    arguments = [*arguments, *(["-m", ""] if extended else [])]
     # Two, because pip and most tests have one thread.
     with ThreadPoolExecutor(2) as pool:
         summary = list(pool.map(lambda peer: exchange_apart(peer, arguments), peers))

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays go from dpnp or dpctl.tensor to functions of an extension and back, at once.
+"""The table of order with dpnp or dpctl.tensor, which order their work by events of their own.
 
-Nobody waits or says anything of queues. Work is held back: what does not wait for it uses values
-that are not finished. Each way has a control, which is the same without the waits of this package.
-
-What dpnp and dpctl.tensor do by themselves, with work on the queue of an array, stands in a table
-of docs/how-to/dpctl.md, whose cells are measured here.
+Either one of them works on an array that is used next, or it uses one of another row next. What
+they do by themselves, with work on the queue of an array, stands in a table of
+docs/how-to/dpctl.md, whose cells are measured here.
 """
 
-import functools
-import itertools
 import re
 import signal
 import warnings
@@ -20,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import dpctl
-import extension_under_test
 import numpy as np
+import order_table as table
 import pytest
-import usm_dlpack
-from dpctl import memory, program
 from dpctl.utils import SequentialOrderManager
 from memory_sources import new_queue
-from pending_work import COUNT, PendingFill, Waiting
+from pending_work import COUNT, LATE, ZEROS, PendingFill, Reader, Waiting
+from usm_dlpack import from_dlpack, to_dlpack_tensor
 
 HAS_DPNP = not find_spec("dpctl.tensor")
 TENSOR = "dpnp.tensor" if HAS_DPNP else "dpctl.tensor"
@@ -35,211 +30,120 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # dpctl.tensor announces that it moves
     XP = import_module("dpnp" if HAS_DPNP else TENSOR)
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "dpctl.md"
-
-# Seconds for work that should be held back to go wrong, and for work that is not to end.
-SHORT, LONG = 0.05, 20.0
-BEFORE, AFTER = 0.0, 7.0
-_AFTER_BITS = int(np.float32(AFTER).view("i4"))
-
-Operation = Callable[[Any, Any], Any]
-Start = Callable[..., PendingFill]
-
-
-def matrix(xp: Any, x: Any) -> Any:
-    return xp.reshape(x[:9], (3, 3))
-
-
-# For a library and a vector of twelve.
-OPERATIONS: dict[str, Operation] = {
-    "elementwise": lambda xp, x: xp.add(x, x),
-    "copy": lambda xp, x: xp.asarray(x, copy=True),
-    "dot": lambda xp, x: xp.vecdot(x, x),
-    "matmul": lambda xp, x: xp.matmul(matrix(xp, x), matrix(xp, x)),
-}
-# Of dpnp, by oneMKL, which does not look at the queue.
-BY_MKL = ("elementwise", "dot") if HAS_DPNP else ()
-
-QUEUES: dict[str, Callable[[], Any]] = {
-    "in order": functools.cache(lambda: new_queue(in_order=True)),
-    "out of order": functools.cache(new_queue),
-    "shared": lambda: XP.empty(1).sycl_queue,
-}
-OTHERS: dict[str, Callable[[], Any]] = {
-    "to in order": functools.cache(lambda: new_queue(in_order=True)),
-    "to out of order": functools.cache(new_queue),
-}
-
-OPERATION = pytest.mark.parametrize("operation", OPERATIONS)
-QUEUE = pytest.mark.parametrize("kind", QUEUES)
-HOST_TASK = pytest.mark.parametrize("host_task", [False, True], ids=["commands", "host task"])
-IN_SECTION = pytest.mark.parametrize("in_section", [True, False], ids=["section", "control"])
-
-
-@pytest.fixture(scope="module")
-def extension() -> Any:
-    return extension_under_test.load()
+AFTER = 7.0
+SOON = 0.05  # seconds until the gate opens for a call that waits
+KINDS = (*table.NAMED, "dpctl's")
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
+def start() -> Iterator[table.Start]:
     """Return a function that starts a fill with float32 of ``AFTER``, held back until it opens."""
     started: list[PendingFill] = []
 
-    def begin(queue: Any, *, host_task: bool = False, into: Any = None) -> PendingFill:
-        keywords = {"behind_host_task": host_task, "into": into, "value": _AFTER_BITS}
-        started.append(PendingFill(queue, **keywords))
-        if host_task:
-            started[-1].keep_alive()
+    def begin(queue: Any, usm: str = "device", *, into: Any = None) -> PendingFill:
+        value = int(np.float32(AFTER).view("i4"))
+        started.append(PendingFill(queue, usm, into=into, value=value))
         return started[-1]
 
     yield begin
     for pending in started:
         pending.end()
+        SequentialOrderManager[pending.queue].wait()
         pending.queue.wait()
     signal.alarm(0)  # of `PendingFill`
 
 
-def seen(x: Any) -> Any:
-    """Return the values of an array of any library, after its work."""
-    if isinstance(x, np.ndarray | np.generic):
-        return x
-    return x.numpy() if isinstance(x, usm_dlpack.DLPackTensor) else XP.asnumpy(x)
+# --- who made it: dpnp or dpctl.tensor, or who gave them the array
 
 
-def outcome(pending: PendingFill, call: Callable[[], tuple[Any, ...]], *, early: bool) -> Any:
-    """Return the values of an array that a call makes, which begins while work is held back.
+class Held:
+    """An operation that waits for a gate, as it waits for an earlier one: by an event."""
 
-    ``call`` returns it with the events behind which it is finished, and what these need. If it is
-    expected to be that ``early``, the gate opens then, otherwise after a short time.
-    """
-    pending.open_later(LONG if early else SHORT)
-    made, events, *_used = call()
-    if early:
-        dpctl.SyclEvent.wait_for(events)
-        pending.open()
-    for queue in (QUEUES | OTHERS).values():
-        queue().wait()
-    return seen(made)
+    has_host_task = True  # which keeps the operands
 
+    def __init__(self, start: table.Start, queue: Any, operation: Callable[[], Any]) -> None:
+        self._gate = start(new_queue())
+        self.queue, self.values = queue, self._gate.values
+        SequentialOrderManager[queue].add_event_pair(self._gate.event, self._gate.event)
+        self.array = operation()
+        assert self.is_pending
+        self.memory = memory_of(self.array)
+        self.open, self.open_later = self._gate.open, self._gate.open_later
 
-def with_events(x: Any) -> tuple[Any, Any]:
-    """Return an array of dpnp or dpctl.tensor with the events by which they order their work."""
-    on_host = isinstance(x, np.ndarray | np.generic)
-    return x, [] if on_host else SequentialOrderManager[x.sycl_queue].submitted_events
+    @property
+    def is_pending(self) -> bool:
+        return self._gate.is_pending
 
 
-def applied(operation: str, x: Any) -> tuple[Any, Any]:
-    return with_events(OPERATIONS[operation](x.__array_namespace__(), x))
+def memory_of(x: Any) -> Any:
+    """Return the memory of an array; its array interface might wait."""
+    return (x.get_array() if hasattr(x, "get_array") else x).usm_data
 
 
-def expected(operation: str, value: float) -> Any:
-    return OPERATIONS[operation](np, np.full(COUNT, value, "f4"))
-
-
-def full(value: float, queue: Any) -> Any:
-    made = XP.full(COUNT, value, dtype="f4", sycl_queue=queue)
+def full(value: float, queue: Any, size: int = COUNT) -> Any:
+    made = XP.full(size, value, dtype="f4", sycl_queue=queue)
     queue.wait()
     return made
 
 
-# --- results
+def increase(x: Any, y: Any) -> Any:
+    x += y
+    return x
 
 
-TAKES: dict[str, Callable[[Any], Any]] = {
-    f"{name}.{function}": getattr(import_module(name), function)
-    for name in dict.fromkeys((XP.__name__, TENSOR))
-    for function in ("from_dlpack", "asarray")
-}
-ON_HOST: dict[str, Callable[[Any], Any]] = {
-    "numpy.from_dlpack": lambda x: np.from_dlpack(x, device="cpu"),
-    "numpy()": lambda x: x.numpy(),
-    "copy_from": lambda x: copied(x).numpy(),
-}
-
-
-def copied(x: Any) -> usm_dlpack.DLPackTensor:
-    """Return a copy in new USM."""
-    made = usm_dlpack.empty(x.shape, x.dtype)
-    made.copy_from(x)
-    return made
-
-
-class Unwaited:
-    """A tensor that is handed over without a wait."""
-
-    def __init__(self, tensor: Any) -> None:
-        self.tensor, self.sycl_queue = tensor, tensor.sycl_queue
-        self.__sycl_usm_array_interface__ = tensor.__sycl_usm_array_interface__
-
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self.tensor.__dlpack__(**keywords | {"stream": -1})
-
-    def __dlpack_device__(self) -> Any:
-        return self.tensor.__dlpack_device__()
-
-
-@HOST_TASK
-@QUEUE
-@OPERATION
-@pytest.mark.parametrize("take", TAKES | ON_HOST)
-def test_a_result_is_finished_when_it_is_taken(take, operation, kind, host_task, extension, start):
-    queue = QUEUES[kind]()
-    result = extension.zeros(queue, COUNT)
-    pending = start(queue, host_task=host_task, into=memory.as_usm_memory(result))
-    found = outcome(
-        pending, lambda: applied(operation, (TAKES | ON_HOST)[take](result)), early=False
-    )
-    assert np.array_equal(found, expected(operation, AFTER))
-
-
-@HOST_TASK
-@OPERATION
-# asarray works on the queue of the tensor, which may be in order.
-@pytest.mark.parametrize(
-    ("take", "kind"),
-    [(t, k) for t in TAKES for k in QUEUES if t.endswith("from_dlpack") or k != "in order"],
-)
-def test_a_result_that_is_taken_without_the_wait_is_not(
-    take, operation, kind, host_task, extension, start
-):
-    queue = QUEUES[kind]()
-    result = extension.zeros(queue, COUNT)
-    taken = Unwaited(result)
-    pending = start(queue, host_task=host_task, into=memory.as_usm_memory(result))
-    found = outcome(pending, lambda: applied(operation, TAKES[take](taken)), early=True)
-    assert np.array_equal(found, expected(operation, BEFORE))
-
-
-# --- a tensor that was taken
-
-
-USES: dict[str, Callable[[Any], Any]] = {
-    "numpy": lambda x: x.numpy(),
-    "the same array, taken again": lambda x: seen(XP.from_dlpack(x)),
-    "copy_from": lambda x: x.copy_from(np.full(COUNT, BEFORE, "f4")),
+# Give twelve of ``AFTER``, for twelve of a value and one of another. dpnp waits if it uses oneMKL,
+# for two arrays of one shape, or a number.
+OPERATIONS: dict[str, tuple[float, float, Callable[[Any, Any], Any]]] = {
+    "in place": (0, AFTER, increase),
+    "elementwise": (0, AFTER, lambda x, y: x + y),
+    "copy": (AFTER, 1, lambda x, y: XP.asarray(x, copy=True)),
+    "dot": (AFTER, 1, lambda x, y: XP.vecdot(XP.reshape(x, (COUNT, 1)), y)),
+    "matmul": (AFTER, 1, lambda x, y: XP.matmul(XP.reshape(x, (COUNT, 1)), y)),
 }
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("place", ["(14, 0)", *QUEUES])
-@pytest.mark.parametrize("take", TAKES)
-def test_a_tensor_waits_for_the_work_on_the_array_that_was_made_of_it(take, place, use, start):
-    device = QUEUES[place]() if place in QUEUES else (14, 0)
-    x = usm_dlpack.from_dlpack(np.full(COUNT, BEFORE, "f4"), device=device)
-    array = TAKES[take](x)
-    if usm_dlpack.from_dlpack(array).data != x.data:
-        assert take == "dpnp.asarray"  # which copies
-        return
-    pending = start(array.sycl_queue, into=memory.as_usm_memory(array))
-    using = Waiting(lambda: USES[use](x))
-    assert using.is_waiting()
-    pending.open()
-    found = using.end()
-    assert ((x.numpy() if found is None else found) == (BEFORE if found is None else AFTER)).all()
+def held(start: table.Start, x: Any, operation: str = "in place") -> Held:
+    of_x, of_y, function = OPERATIONS[operation]
+    y = full(of_y, x.sycl_queue, 1)
+    function(x, y)  # the first time is slow
+    x[...] = of_x
+    SequentialOrderManager[x.sycl_queue].wait()
+    return Held(start, x.sycl_queue, lambda: function(x, y))
+
+
+def of_operation(operation: str) -> table.Make:
+    def make(start: table.Start, queue: Any) -> tuple[Any, ...]:
+        pending = held(start, full(0, queue), operation)
+        return pending.array, pending
+
+    return make
+
+
+def as_(share: Callable[[Any], Any]) -> table.Make:
+    """Return a maker of what an array becomes, on which an operation is held then."""
+
+    def make(start: table.Start, queue: Any) -> tuple[Any, ...]:
+        array = full(0, queue)
+        return share(array), held(start, array)
+
+    return make
+
+
+class RefusesStreams:
+    """A producer that has no queue, and accepts no stream."""
+
+    def __init__(self, array: Any, error: type[Exception]) -> None:
+        self.array, self.error = array, error
+        self.__dlpack_device__ = array.__dlpack_device__
+
+    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+        if stream is not None:
+            raise self.error("stream: expected None")
+        return self.array.__dlpack__(**keywords)
 
 
 class Delegating:
-    """A class of a user, which says no queue."""
+    """A class of a user, which has no queue."""
 
     def __init__(self, array: Any) -> None:
         self.__dlpack_device__ = array.__dlpack_device__
@@ -249,189 +153,131 @@ class Delegating:
         return self._array.__dlpack__(**keywords)
 
 
-def in_a_capsule(x: Any) -> Any:
-    return x.__dlpack__()
+TAKES: dict[str, Callable[[Any], Any]] = {
+    f"{name}.{function}": getattr(import_module(name), function)
+    for name in dict.fromkeys((XP.__name__, TENSOR))
+    for function in ("from_dlpack", "asarray")
+}
+SHARING = {name: take for name, take in TAKES.items() if name != "dpnp.asarray"}  # which copies
+
+
+def given(make: Callable[[Any], Any], take: Callable[[Any], Any]) -> table.Make:
+    """Return a maker of a tensor that dpnp or dpctl.tensor took, and work on."""
+
+    def made(start: table.Start, queue: Any) -> tuple[Any, ...]:
+        x = make(queue)
+        return x, held(start, take(x))
+
+    return made
+
+
+GIVEN: dict[str, Callable[[Any], Any]] = {
+    "tensor": table.zeros,
+    "tensor without a queue": lambda _: table.zeros(table.HERE),
+    "result": lambda queue: table.extension("nanobind").zeros(queue, COUNT),
+    "class": lambda queue: table.extension("nanobind").SelfOwned(queue, COUNT).values,
+}
+MAKERS: dict[str, table.Maker] = {
+    **{
+        f"array, {name}": table.Maker(of_operation(name), KINDS, "array", says_queue=True)
+        for name in OPERATIONS
+        if (HAS_DPNP, name) != (True, "dot")
+    },
+    "tensor of an array": table.Maker(as_(to_dlpack_tensor), KINDS, says_queue=True),
+    "tensor for a queue": table.Maker(as_(lambda x: from_dlpack(x, device=new_queue())), KINDS),
+    **{
+        f"array that refuses streams by {error.__name__}": table.Maker(
+            as_(lambda x, error=error: RefusesStreams(x, error)), ("dpctl's",), "array"
+        )
+        for error in (ValueError, BufferError, NotImplementedError)
+    },
+    "array in a class": table.Maker(as_(Delegating), KINDS, "array"),
+    **{
+        f"{name}, given by {take}": table.Maker(given(make, function), table.NAMED)
+        for name, make in GIVEN.items()
+        for take, function in SHARING.items()
+    },
+}
+
+
+def uses_of(maker: table.Maker) -> table.Uses:
+    return {name: use for name, use in table.uses_of(maker).items() if "pybind11" not in name}
+
+
+@pytest.mark.parametrize(("maker", "kind", "use"), table.cells(MAKERS, uses_of))
+def test_a_use_waits_for_pending_work(maker, kind, use, start):
+    table.check_use(maker, kind, use, start)
+
+
+# These order a consumer's queue themselves, by a barrier.
+HANDED = {name: maker for name, maker in MAKERS.items() if name != "array in a class"}
 
 
 @pytest.mark.parametrize(
-    ("wrap", "kind"), [*((Delegating, kind) for kind in QUEUES), (in_a_capsule, "shared")]
+    ("maker", "kind", "hand", "to"), table.cells(HANDED, table.hands_of, table.NAMED)
 )
-def test_an_array_behind_what_says_no_queue_is_finished(wrap, kind, start):
-    x = full(BEFORE, QUEUES[kind]())
-    pending = start(x.sycl_queue, into=memory.as_usm_memory(x))
-    using = Waiting(lambda: usm_dlpack.from_dlpack(wrap(x)).numpy())
-    assert using.is_waiting()
-    pending.open()
-    assert (using.end() == AFTER).all()
+def test_a_queue_comes_behind_pending_work(maker, kind, hand, to, start):
+    table.check_hand(maker, kind, hand, table.QUEUES[to](), start)
 
 
-# --- outputs, and arguments that are overwritten
+# --- who uses it next
 
 
-def held_back(start: Start, host_task: bool) -> tuple[PendingFill, Any]:
-    """Return held work of a queue of its own, and an event that is complete after it."""
-    pending = start(new_queue())
-    return pending, pending.keep_alive() if host_task else pending.event
-
-
-@IN_SECTION
-@HOST_TASK
-@QUEUE
-@OPERATION
-def test_an_output_is_finished_when_it_is_used(
-    operation, kind, host_task, in_section, extension, start
-):
-    queue = QUEUES[kind]()
-    x, out = full(AFTER, queue), full(BEFORE, queue)
-    pending, event = held_back(start, host_task)
-
-    def call() -> tuple[Any, ...]:
-        extension.copy_into_behind(queue, x, out, [event], in_section)
-        return applied(operation, out)
-
-    early = not in_section and (kind != "in order" or operation in BY_MKL)
-    found = outcome(pending, call, early=early)
-    assert np.array_equal(found, expected(operation, BEFORE if early else AFTER))
-
-
-def fill(x: Any, y: Any) -> None:
-    x[...] = 0
-
-
-def assign(x: Any, y: Any) -> None:
-    x[...] = y
-
-
-def increment(x: Any, y: Any) -> None:
-    x += y
-
-
-# Into x, of values that differ.
-OVERWRITES: dict[str, Callable[[Any, Any], Any]] = {
-    "increment": increment,
-    "fill": fill,
-    "assign": assign,
-    "elementwise": lambda x, y: XP.add(y, y, out=x),
-    "matmul": lambda x, y: XP.matmul(matrix(XP, y), matrix(XP, y), out=matrix(XP, x)),
+# Each gives twelve of ``AFTER`` for as many.
+NEXT: dict[str, Callable[[Any], Any]] = {
+    "elementwise": lambda x: XP.negative(XP.negative(x)),
+    "copy": lambda x: XP.asarray(x, copy=True),
+    "dot": lambda x: XP.vecdot(XP.reshape(x, (COUNT, 1)), XP.ones_like(x[:1])),
+    "matmul": lambda x: XP.matmul(XP.reshape(x, (COUNT, 1)), XP.ones_like(x[:1])),
 }
-if HAS_DPNP:  # dpctl.tensor has no dot with an output
-    OVERWRITES["dot"] = lambda x, y: XP.dot(y, y, out=XP.reshape(x[:1], ()))
-
-
-@IN_SECTION
-@HOST_TASK
-@QUEUE
-@pytest.mark.parametrize("overwrite", OVERWRITES)
-def test_an_argument_may_be_overwritten_at_once(
-    overwrite, kind, host_task, in_section, extension, start
-):
-    queue = QUEUES[kind]()
-    x, y = full(AFTER, queue), full(BEFORE + 1, queue)
-    OVERWRITES[overwrite](full(0, queue), y)
-    queue.wait()
-    pending, event = held_back(start, host_task)
-
-    def call() -> tuple[Any, ...]:
-        result = extension.copied_behind(queue, x, [event], in_section)
-        OVERWRITES[overwrite](x, y)
-        return result, with_events(x)[1]
-
-    early = not in_section and (kind != "in order" or overwrite in BY_MKL)
-    found = outcome(pending, call, early=early)
-    assert (found == AFTER).all() != early
-
-
-# --- arrays that dpnp or dpctl.tensor just made
-
-
-# Operations for which the host waits: those of oneMKL, and copies of host memory.
-ON_RETURN = {"elementwise" if HAS_DPNP else "", "asarray of NumPy"}
-MADE = OPERATIONS | {
-    "asarray of NumPy": lambda xp, x: xp.asarray(xp.asnumpy(x), sycl_queue=x.sycl_queue)
+USES: table.Uses = {
+    f"{take}, {name}": lambda x, take=take, act=act: XP.asnumpy(act(TAKES[take](x)))
+    for take in TAKES
+    for name, act in NEXT.items()
+} | {"numpy.from_dlpack": lambda x: np.from_dlpack(x, device="cpu")}
+OURS = {
+    name: maker
+    for name, maker in table.MAKERS.items()
+    if maker.gives == "tensor" and "pybind11" not in name
 }
-JUST_MADE = pytest.mark.parametrize("operation", MADE)
-# Different for each test: memory that is used again holds the values of an earlier one.
-numbers = itertools.count(1)
 
 
-def just_made(operation: str, queue: Any, start: Start) -> tuple[PendingFill, Any, Any, Any]:
-    """Return held work, a function that makes a vector behind it, its values, and zeros."""
-    x, number = full(0, queue), float(next(numbers))
-    x[...] = number
-    out = full(0, queue)
-    pending = start(new_queue())
-
-    def make() -> Any:
-        SequentialOrderManager[queue].add_event_pair(pending.event, pending.event)
-        return XP.reshape(MADE[operation](XP, x), (-1,))
-
-    on_host = np.full(COUNT, number, "f4")
-    values = OPERATIONS[operation](np, on_host) if operation in OPERATIONS else on_host
-    return pending, make, np.reshape(values, -1), out
+@pytest.mark.parametrize(("maker", "kind", "use"), table.cells(OURS, lambda _: USES))
+def test_their_use_waits_for_pending_work(maker, kind, use, start):
+    table.check_use(maker, kind, use, start)
 
 
-@pytest.mark.parametrize("function", ["result", "output", "control"])
-@pytest.mark.parametrize("working", ["to itself", *OTHERS])
-@QUEUE
-@JUST_MADE
-def test_what_was_just_made_is_finished_for_a_function(
-    operation, kind, working, function, extension, start
-):
-    queue = QUEUES[kind]()
-    on = OTHERS.get(working, lambda: queue)()
-    pending, make, values, out = just_made(operation, queue, start)
-
-    def call() -> tuple[Any, ...]:
-        x = make()
-        if function == "result":
-            return extension.copied_behind(on, x), []
-        return out, [extension.copy_into_behind(on, x, out, [], function == "output")], x
-
-    # A parameter waits for dpctl's queue, which is the shared one.
-    in_order = kind == "shared" or (kind == "in order" and working == "to itself")
-    early = function == "control" and not in_order and operation not in ON_RETURN
-    found = outcome(pending, call, early=early)
-    assert np.array_equal(found[: values.size], values) != early
+@pytest.mark.parametrize("use", table.WRITES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_write_comes_after_a_pending_read(kind, use, start):
+    array = full(0, table.QUEUES[kind]())
+    x, reading = to_dlpack_tensor(array), held(start, array, "elementwise")
+    waiting = Waiting(lambda: table.WRITES[use](x))
+    assert waiting.is_waiting()
+    reading.open()
+    waiting.end()
+    assert (XP.asnumpy(reading.array) == AFTER).all()
+    assert (x.numpy() == table.WRITTEN).all()
 
 
-@functools.cache
-def copy_kernel(context: Any, queue: Any) -> Any:
-    source = """
-    __kernel void copy(__global const float *x, __global float *out) {
-      out[get_global_id(0)] = x[get_global_id(0)];
-    }
-    """
-    return program.create_program_from_source(queue, source).get_sycl_kernel("copy")
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_this_package_a_use_is_too_early(kind, start):
+    pending = held(start, full(0, table.QUEUES[kind]()))
+    assert Reader(new_queue(), pending.memory).seen == ZEROS
+    assert pending.is_pending
 
 
-def memory_of(x: Any) -> Any:
-    """Return the memory of an array; its array interface would wait."""
-    return (x.get_array() if HAS_DPNP else x).usm_data
-
-
-@pytest.mark.parametrize("handed", [True, False], ids=["handed over", "control"])
-@pytest.mark.parametrize("by", ["memcpy", "kernel"])
-@pytest.mark.parametrize("working", OTHERS)
-@QUEUE
-@JUST_MADE
-def test_what_was_just_made_is_finished_for_a_queue_that_takes_it(
-    operation, kind, working, by, handed, extension, start
-):
-    queue, on = QUEUES[kind](), OTHERS[working]()
-    pending, make, values, out = just_made(operation, queue, start)
-    kernel = copy_kernel(on.sycl_context, on)
-
-    def call() -> tuple[Any, ...]:
-        made = make()
-        x = usm_dlpack.from_dlpack(made, device=on if handed else None)
-        if by == "memcpy":
-            return out, [extension.copy_into_behind(on, x, out, [], False)], x
-        return out, [on.submit_async(kernel, [memory_of(made), memory_of(out)], [made.size])], x
-
-    waits = kind == "shared" and by == "memcpy"  # as a parameter, for dpctl's queue
-    early = not handed and not waits and operation not in ON_RETURN
-    found = outcome(pending, call, early=early)
-    assert np.array_equal(found[: values.size], values) != early
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_an_array_to_functions_and_back_without_naming_a_queue(kind, start):
+    extension, array = table.extension("nanobind"), full(0, table.QUEUES[kind]())
+    total = full(1, array.sycl_queue)
+    extension.axpy(0.0, array, total)  # builds the kernel
+    pending = held(start, array)
+    pending.open_later(0.05)
+    extension.axpy(2.0, array, total)
+    total += full(1, total.sycl_queue)
+    extension.Field(total).scale(2.0)
+    assert (XP.asnumpy(total) == 2 * (1 + 2 * AFTER + 1)).all()
 
 
 # --- the table of docs/how-to/dpctl.md
@@ -460,29 +306,37 @@ def cells() -> list[tuple[str, str, str]]:
     ]
 
 
-@HOST_TASK
+@pytest.mark.parametrize("host_task", [False, True], ids=["commands", "host task"])
 @pytest.mark.parametrize(("operation", "column", "word"), cells())
 def test_the_page_says_which_operations_look_at_the_queue(
     operation, column, word, host_task, start
 ):
     kind, barrier = COLUMNS[column]
-    queue = QUEUES[kind]()
+    queue = table.QUEUES[kind]()
     tensor = import_module(TENSOR)
+
+    def seen(x: Any) -> Any:
+        return x if isinstance(x, np.ndarray | np.generic) else XP.asnumpy(x)
 
     def of(t: Any) -> Any:
         names = {"dpnp": XP, "dpctl": dpctl, "t": t}
         if HAS_DPNP:
             names["x"] = XP.asarray(t)  # neither copies nor waits
-            names["m"] = matrix(XP, names["x"])
+            names["m"] = XP.reshape(names["x"][:9], (3, 3))
         return eval(operation, names)
 
-    def over(of_memory: Any) -> Any:
-        return tensor.usm_ndarray((COUNT,), dtype="f4", buffer=of_memory)
-
     finished = seen(of(tensor.full(COUNT, AFTER, dtype="f4", sycl_queue=queue)))
-    pending = start(queue, host_task=host_task or barrier)
+    pending = start(queue)
+    if host_task or barrier:
+        pending.keep_alive()
     if barrier:
         queue.submit_barrier()
-    early = WORDS[word]
-    found = outcome(pending, lambda: with_events(of(over(pending.memory))), early=early)
-    assert np.array_equal(found, finished) != early
+    array = tensor.usm_ndarray((COUNT,), dtype="f4", buffer=pending.memory)
+    pending.open_later(LATE if WORDS[word] else SOON)
+    found = of(array)
+    if WORDS[word] and not isinstance(found, np.ndarray | np.generic):
+        dpctl.SyclEvent.wait_for(SequentialOrderManager[found.sycl_queue].submitted_events)
+    if WORDS[word]:
+        pending.open()
+    queue.wait()
+    assert np.array_equal(seen(found), finished) != WORDS[word]

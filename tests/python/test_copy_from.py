@@ -16,7 +16,6 @@ from capsules import (
     ForeignArray,
     ForeignTensor,
     OldArray,
-    dpctl_queue,
     name_of,
 )
 from memory_sources import TypedArray, address_of, allocate, new_queue
@@ -125,16 +124,6 @@ def test_a_class_cannot_lie_about_the_dtype_of_an_array(memory):
     assert taken.numpy().tolist() == values.tolist()
 
 
-@pytest.mark.parametrize("name", ["__dlpack__", "__array_interface__"])
-def test_an_interrupt_in_an_attribute_reaches_the_caller(name, memory):
-    def interrupt(self: Any) -> Any:
-        raise KeyboardInterrupt
-
-    host = type("Host", (), {name: property(interrupt)})()
-    with pytest.raises(KeyboardInterrupt):
-        to_dlpack_tensor(memory).copy_from(host)
-
-
 @pytest.mark.parametrize("legacy", [False, True])
 def test_a_foreign_tensor_is_read_and_let_go(legacy, memory):
     values = np.arange(12, dtype=np.float32)
@@ -202,53 +191,6 @@ def test_an_interface_of_another_context_that_says_too_much_is_refused(foreign_q
         written.copy_from(source)
 
 
-@pytest.mark.parametrize("named", ["sycl_queue", "queue"])
-def test_it_waits_for_both_queues(named, usm_type, start):
-    pending = start(new_queue(), usm_type)
-    other = new_queue()
-    both = {"sycl_queue": (pending.queue, other), "queue": (other, pending.queue)}[named]
-    tensor = to_dlpack_tensor(pending.memory, dtype="i4", queue=both[0])
-    values = np.arange(12, dtype=np.int32)
-    assert answer_behind(pending, lambda: tensor.copy_from(values, queue=both[1])) is None
-    assert tensor.numpy().tolist() == values.tolist()
-
-
-def with_queue(pending: Any) -> Any:
-    """Return an array whose attribute says its queue, and which no longer has it otherwise."""
-    array = ForeignArray(ForeignTensor(address_of(pending.memory), shape=(12,), dtype=(0, 32, 1)))
-    array.sycl_queue = pending.queue  # type: ignore[attr-defined]
-    return array
-
-
-PENDING_VALUES: dict[str, Callable[[Any], Any]] = {
-    "a tensor": lambda pending: to_dlpack_tensor(pending.memory, dtype="i4"),
-    "an interface": lambda pending: TypedArray(pending.memory, typestr="<i4"),
-    "an attribute": with_queue,
-}
-
-
-@pytest.mark.parametrize("source", PENDING_VALUES)
-def test_it_waits_for_the_queue_of_the_values(source, producer, usm_type, start):
-    pending = start(producer, usm_type)
-    values = PENDING_VALUES[source](pending)
-    made = empty(12, "i4")
-    assert answer_behind(pending, lambda: made.copy_from(values)) is None
-    assert made.numpy().tolist() == [FINISHED] * 12
-
-
-def test_it_waits_for_dpctls_queue_before_it_reads_memory_of_dpctl_on_another(start):
-    pending = start(dpctl_queue(), into=allocate("device", 48, new_queue()))
-    made = empty(48, "u1")
-    assert answer_behind(pending, lambda: made.copy_from(pending.memory)) is None
-    assert made.numpy().view("i4").tolist() == [FINISHED] * 12
-
-
-def test_it_waits_for_the_queue_of_a_tensor_that_is_copied_to_itself(start):
-    pending = start(new_queue())
-    tensor = to_dlpack_tensor(pending.memory, dtype="i4")
-    assert answer_behind(pending, lambda: tensor.copy_from(tensor)) is None
-
-
 def test_a_copy_to_itself_needs_no_memory(succeed):
     code = """
 import pathlib, resource
@@ -277,14 +219,6 @@ def test_the_capsule_of_the_values_is_taken_while_it_waits(start):
     pending.open()
     waiting.end()
     assert (foreign.deletions, tensor.numpy().tolist()) == (1, values.tolist())
-
-
-def test_it_waits_before_it_reads_values_in_the_same_memory(start):
-    pending = start(new_queue(), "shared")
-    tensor = to_dlpack_tensor(pending.memory, dtype="i4")
-    seen = np.frombuffer(pending.memory, np.int32)
-    answer_behind(pending, lambda: tensor.copy_from(seen[::-1]))
-    assert tensor.numpy().tolist() == [FINISHED] * 12
 
 
 def test_the_first_broken_rule_is_refused_and_nothing_is_written(memory, foreign_queue):

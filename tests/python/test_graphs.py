@@ -6,15 +6,14 @@ from typing import Any
 
 import extension_under_test
 import numpy as np
+import order_table as table
 import pytest
-from c_exchange_api import ExchangeAPI
 from capsules import dpctl_queue
 from memory_sources import new_queue
 from refusals import refused
 from usm_dlpack import DLPackTensor, from_dlpack
 
 EXT = extension_under_test.load()
-api = ExchangeAPI(DLPackTensor)
 
 
 def ones(queue: Any) -> DLPackTensor:
@@ -31,10 +30,7 @@ def queue(request: pytest.FixtureRequest) -> Any:
 # With a queue that records, x and y of ones; and the values of y after each of two replays.
 FUNCTIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], tuple[float, float]]] = {
     "a plain view": (lambda queue, x, y: EXT.fill_after(queue, y), (3.0, 3.0)),
-    "an owned view in a section": (
-        EXT.copy_into_behind,
-        (2.0, 2.0),
-    ),
+    "an owned view in a section": (EXT.copy_into_behind, (2.0, 2.0)),
     "a launch": (lambda queue, x, y: EXT.axpy(2.0, x, y), (5.0, 9.0)),
 }
 
@@ -55,16 +51,12 @@ def test_a_function_is_recorded_once_and_replayed_on_opencl(name, where, queue):
         assert y.numpy().tolist() == [value] * 12
 
 
-WAITING: dict[str, Callable[[DLPackTensor], Any]] = {
-    "numpy": lambda x: x.numpy(),
-    "wait": lambda x: x.wait(),
-    "export without a stream": lambda x: x.__dlpack__(),
-    "the array interface": lambda x: x.__sycl_usm_array_interface__,
-    "copy": lambda x: from_dlpack(x, copy=True),
-    "copy_from": lambda x: x.copy_from(np.zeros(12, np.float32)),
-    "stream": lambda x: x.__dlpack__(stream=new_queue(in_order=True)),
-    "device": lambda x: from_dlpack(x, device=new_queue()),
-    "the C exchange API": api.export,
+WAITING: table.Uses = {
+    **(table.OF_ARRAYS | table.OF_TENSORS | table.WRITES),
+    **{
+        name: lambda x, hand=hand: hand(x, new_queue(in_order=True))
+        for name, hand in (table.HANDS["tensor"] | table.HANDS_IN_C).items()
+    },
 }
 
 

@@ -173,7 +173,7 @@ class pending_work {
 
 /// Orders later work of `consumer` behind the work of `producer`. Waits only if `consumer` is
 /// out of order and `producer` has a host task: `queue::memcpy` on it would overtake a barrier
-/// behind the host task (DPC++ 2026.2; test_streams.py).
+/// behind the host task (DPC++ 2026.2; test_order.py).
 /// @pre both are of one context, and run their work
 inline void order_by_event(pending_work& producer, sycl::queue consumer) {
   sycl::event last = producer.event();

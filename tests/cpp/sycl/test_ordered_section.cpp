@@ -4,7 +4,7 @@
 // holds back.
 #include "held_queues.hpp"
 
-#include <thread>
+#include <atomic>
 
 namespace test_ordered_section {
 
@@ -27,14 +27,16 @@ struct memory_of_two {
 TEST(OrderedSection, TheStartWaitsForAnOutOfOrderQueue) {
   const sycl::queue queue = new_queue(false);
   gate closed(queue);
-  std::atomic<bool> has_started{false};
+  std::atomic<bool> is_open{false}, was_open_at_start{false};
   const std::future<void> call = std::async(std::launch::async, [&] {
     const ordered_section work(queue);
-    has_started = true;
+    was_open_at_start = is_open.load();  // the end waits, too
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  EXPECT_FALSE(has_started);
-  expect_waiting(true, closed, call);
+  EXPECT_EQ(call.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  is_open = true;
+  closed.open();
+  call.wait();
+  EXPECT_TRUE(was_open_at_start);
 }
 
 /// Requires that the end of a section waits for work that was submitted in it, or does not.

@@ -8,20 +8,15 @@ behind the work of the first queue, whoever has that. Prints the ways that it we
 import faulthandler
 import itertools
 import sys
-import threading
-import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import dpctl
 import numpy as np
 from c_exchange_api import ExchangeAPI
 from capsules import OldArray
-from dpctl.memory import as_usm_memory
 from memory_sources import new_queue
-from pending_frees import HERE, is_usm, zeros
-from pending_work import PendingFill, is_complete
+from pending_frees import HERE, check_freed_behind, started, zeros
 from usm_dlpack import DLPackTensor, from_dlpack, root_device
 from usm_dlpack_conformance import cases
 
@@ -59,18 +54,6 @@ def use_many(x: Any, other: Any, way: str, in_order: bool, count: int) -> None:
         WAYS[way](x, other, short_lived_queue(in_order))
 
 
-def started(x: Any, queue: Any, **keywords: Any) -> PendingFill:
-    """Start work on the memory that keeps neither the memory nor the queue.
-
-    The tensor's own array interface would wait.
-    """
-    described = {"data": (x.data, False), "shape": (x.nbytes,), "typestr": "|u1", "version": 1}
-    array = SimpleNamespace(__sycl_usm_array_interface__=described | {"syclobj": queue})
-    pending = PendingFill(queue, into=as_usm_memory(array), **keywords)
-    pending.memory = pending.queue = None
-    return pending
-
-
 def growth(way: str, in_order: bool) -> bool:
     """Return whether the process stays small."""
     x, other = (from_dlpack(np.zeros(12, np.int32), device=HERE) for _ in range(2))
@@ -80,41 +63,26 @@ def growth(way: str, in_order: bool) -> bool:
 
 
 def frees(way: str, in_order: bool) -> bool:
-    # An out-of-order queue is ordered behind a host task by the host, which waits.
-    ways = (True, False) if in_order else (True,)
-    return all(is_freed_after_work(way, in_order, is_held) for is_held in ways)
-
-
-def is_freed_after_work(way: str, in_order: bool, is_held: bool) -> bool:
-    """Return whether memory waits for the first queue, for which a consumer has a capsule.
+    """Require that memory waits for the first queue, for which a consumer has a capsule.
 
     If the consumer keeps the queue, it is idle while the others come. Otherwise it has work then,
     and the consumer is gone.
     """
-    x, other = (from_dlpack(zeros, device=HERE) for _ in range(2))
-    queue = (new_queue if is_held else short_lived_queue)(in_order=in_order)
-    capsule = x.__dlpack__(stream=queue)
-    if is_held:
-        use_many(x, other, way, in_order, 100)
-    pending = started(x, queue, behind_host_task=True)
-    if not is_held:
-        del capsule, queue
-        use_many(x, other, way, in_order, 100)
-    address = x.data
-    seen = []
-
-    def let_it_go_on() -> None:
-        time.sleep(0.3)
-        seen.extend([is_usm(address), pending.is_pending])
-        pending.open()
-
-    thread = threading.Thread(target=let_it_go_on)
-    thread.start()
-    capsule = None
-    del x
-    seen.append(is_complete(pending.event))
-    thread.join()
-    return (seen, is_usm(address)) == ([True, True, True], False)
+    # An out-of-order queue is ordered behind a host task by the host, which waits.
+    for is_held in (True, False) if in_order else (True,):
+        x, other = (from_dlpack(zeros, device=HERE) for _ in range(2))
+        queue = (new_queue if is_held else short_lived_queue)(in_order=in_order)
+        held = [x, x.__dlpack__(stream=queue)]
+        if is_held:
+            use_many(x, other, way, in_order, 100)
+        pending = started(x.data, queue, host_task=True)
+        if not is_held:
+            del held[1], queue
+            use_many(x, other, way, in_order, 100)
+        address = x.data
+        del x
+        check_freed_behind(pending, address, held.clear)
+    return True
 
 
 def main() -> int:

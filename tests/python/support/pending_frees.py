@@ -11,15 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from c_exchange_api import ExchangeAPI
 from capsules import NEWEST, ForeignTensor, OldArray, call_deleter, content_of
-from dpctl.memory import as_usm_memory
 from memory_sources import UNPOOLED, new_queue
-from pending_work import PendingFill, is_complete
+from pending_work import PendingFill, is_complete, memory_at
 from usm_dlpack import ConversionError, DLPackTensor, empty, from_dlpack, validate
 
 HERE = (14, 0)
@@ -126,17 +124,8 @@ def let_go(name: str, held: list[Any]) -> None:
     gc.collect()
 
 
-def go(name: str, in_order: bool, host_task: bool) -> None:
-    """Let go of the memory, in a thread with a stream of its own, and require that it waited."""
-    queue, other = new_queue(in_order=in_order), new_queue()
-    if name in LENT:
-        queue = api.queue()
-    held = (COPIES | LENT)[name](queue, other)
-    address = address_of(held[0])
-    described = {"data": (address, False), "shape": (zeros.nbytes,), "typestr": "|u1", "version": 1}
-    memory = SimpleNamespace(__sycl_usm_array_interface__=described | {"syclobj": queue})
-    pending = PendingFill(queue, behind_host_task=host_task, into=as_usm_memory(memory))
-    pending.memory = None
+def check_freed_behind(pending: Any, address: int, let_go: Callable[[], object]) -> None:
+    """Require that memory is freed by whoever lets go of it, when its work has ended."""
     seen = []
 
     def let_it_go_on() -> None:
@@ -146,12 +135,31 @@ def go(name: str, in_order: bool, host_task: bool) -> None:
 
     thread = threading.Thread(target=let_it_go_on)
     thread.start()
-    let_go(name, held)
+    let_go()
     seen.append(is_complete(pending.event))
     thread.join()
-    queue.wait()
-    assert (seen, is_usm(address)) == ([True, True, True], False), (name, seen)
+    assert (seen, is_usm(address)) == ([True, True, True], False), seen
+
+
+def started(address: int, queue: Any, host_task: bool) -> PendingFill:
+    """Start work on memory that keeps neither the memory nor the queue."""
+    into = memory_at(address, zeros.nbytes, queue)
+    pending = PendingFill(queue, behind_host_task=host_task, into=into)
+    pending.memory = pending.queue = None
+    return pending
+
+
+def go(name: str, in_order: bool, host_task: bool) -> None:
+    """Let go of the memory, in a thread with a stream of its own, and require that it waited."""
+    queue, other = new_queue(in_order=in_order), new_queue()
+    if name in LENT:
+        queue = api.queue()
+    held = (COPIES | LENT)[name](queue, other)
+    address = address_of(held[0])
+    pending = started(address, queue, host_task)
     print(name, flush=True)
+    check_freed_behind(pending, address, lambda: let_go(name, held))
+    queue.wait()
 
 
 def main() -> None:

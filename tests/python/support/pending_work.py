@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dpctl
@@ -32,6 +33,7 @@ from memory_sources import KINDS, new_queue
 COUNT = 12
 FINISHED = 7
 ZEROS, VALUES = [0] * COUNT, [FINISHED] * COUNT
+LATE = 20.0  # seconds until the gate opens for a call that should not wait, and does
 _UNSEEN = -1
 
 _KERNELS = """
@@ -86,6 +88,14 @@ def is_complete(event: Any) -> bool:
     return bool(event.execution_status == dpctl.event_status_type.complete)
 
 
+def memory_at(address: int, nbytes: int, queue: Any) -> Any:
+    """Return USM as memory of dpctl which keeps nothing, and whose work no tensor knows."""
+    described = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 1}
+    return memory.as_usm_memory(
+        SimpleNamespace(__sycl_usm_array_interface__=described | {"syclobj": queue})
+    )
+
+
 class PendingFill:
     """Fills twelve int32 of a memory with a value, once the gate is opened; before, zeros."""
 
@@ -99,6 +109,8 @@ class PendingFill:
         value: int = FINISHED,
     ) -> None:
         self.queue = queue
+        self.values = [value] * COUNT
+        self.has_host_task = False
         self.memory = KINDS[usm](4 * COUNT, queue=queue) if into is None else into
         if into is None:
             self.memory.copy_from_host(np.zeros(4 * COUNT, np.uint8))
@@ -128,6 +140,7 @@ class PendingFill:
 
         The task takes the GIL, to let go of the arguments.
         """
+        self.has_host_task = True
         return self.queue._submit_keep_args_alive([self.memory], [self.event])
 
     def open_later(self, seconds: float) -> None:
@@ -186,14 +199,14 @@ class Reader:
         return list(values.tolist())
 
 
-def check_order(consumer: Any, pending: PendingFill) -> None:
+def check_order(consumer: Any, pending: Any) -> None:
     """Require that a consumer's queue waits for pending work, and that nobody waited until now."""
     assert pending.is_pending
-    reader = Reader(consumer, pending.memory)
-    assert reader.is_held
+    readers = [Reader(consumer, pending.memory, copies=copies) for copies in (False, True)]
+    assert all(reader.is_held for reader in readers)
     assert pending.is_pending
     pending.open()
-    assert reader.seen == VALUES
+    assert [reader.seen for reader in readers] == [pending.values] * 2
 
 
 class Waiting:
@@ -205,16 +218,27 @@ class Waiting:
 
     def is_waiting(self) -> bool:
         """Return whether the call goes on for a while: one that does not wait has returned."""
-        return bool(wait([self._running], 0.2).not_done)
+        return bool(wait([self._running], 0.1).not_done)
 
     def end(self) -> Any:
         return self._running.result()
 
 
-def answer_behind(pending: PendingFill, call: Callable[[], Any]) -> Any:
-    """Require that a call waits for pending work, and return its answer."""
+def answer_behind(pending: Any, call: Callable[[], Any]) -> Any:
+    """Require that a call waits for pending work, and return its answer.
+
+    It must wait without the GIL, which this thread needs to open the gate.
+    """
     waiting = Waiting(call)
     assert waiting.is_waiting()
     assert pending.is_pending
     pending.open()
     return waiting.end()
+
+
+def answer_at_once(pending: Any, call: Callable[[], Any]) -> Any:
+    """Require that a call does not wait for pending work, and return its answer."""
+    pending.open_later(LATE)
+    answer = call()
+    assert pending.is_pending
+    return answer
