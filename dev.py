@@ -319,8 +319,8 @@ Continuous integration runs lint, demo, test, gpu, docs, and one leg of compiler
 a release: it also runs test --all, interoperability, pythons, threads, all legs of compilers, fuzz,
 mutation and valgrind. When you change what one of them guards, run that one.
 
-Neither runs cuda, benchmark, speed, docs --browser, compilers --every, interoperability --extended
-or pythons --extended (Python 3.14).
+Neither runs cuda, benchmark, speed, docs --browser, compilers --every or pythons --extended (Python
+3.14).
 
 `python3 dev.py COMMAND --help` lists the options of one."""
 

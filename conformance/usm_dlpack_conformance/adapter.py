@@ -4,8 +4,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 
-class NotSupportedError(Exception):
+
+class NotSupportedError(pytest.skip.Exception):  # type: ignore[misc,name-defined]
     """The library cannot do what a case needs. The case is then reported as not run."""
 
 
@@ -13,12 +15,9 @@ class Adapter:
     """One library. Override what it can do: cases that need the rest are reported as not run.
 
     A library that only exports overrides `make`, `to_bytes` and `address`; one that only imports
-    `allocate`, `consume`, `to_bytes` and `address`; for host memory ``device_type`` in place of
-    `allocate`.
+    `allocate`, `consume`, `to_bytes` and `address`.
     """
 
-    # What its arrays are on: 14 is kDLOneAPI, 1 is kDLCPU.
-    device_type = 14
     # The kinds of USM that it makes arrays of, the usual one first.
     kinds: Sequence[str] = ("device", "shared", "host")
     # NumPy's names of its dtypes.

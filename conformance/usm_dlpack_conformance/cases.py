@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a case says of itself, and what the cases share."""
 
+import ctypes
 import gc
 import math
 import os
@@ -24,27 +25,22 @@ GUIDE = "dpctl, DLPack exchange of USM allocated arrays"
 ORDER = "usm_dlpack, order of work"
 
 
-def _mark(kind: Any, case: Case) -> Callable[[Any], Any]:
-    def mark(function: Any) -> Any:
-        function.case = case
-        return kind(function)
-
-    return mark
+def spec(identifier: str, source: str, reason: str) -> pytest.MarkDecorator:
+    """Mark a case that DLPack or the array API standard demands."""
+    return pytest.mark.spec(Case(identifier, source, reason))
 
 
-def spec(identifier: str, source: str, reason: str, alone: bool = False) -> Callable[[Any], Any]:
-    """Mark a case that DLPack or the array API standard demands.
-
-    One that is ``alone`` runs in a process of its own, since a library may crash or hang in it.
-    """
-    return _mark(pytest.mark.spec, Case(identifier, source, reason, alone))
-
-
-def convention(
-    identifier: str, source: str, reason: str, alone: bool = False
-) -> Callable[[Any], Any]:
+def convention(identifier: str, source: str, reason: str) -> pytest.MarkDecorator:
     """Mark a case that is agreed among libraries for SYCL, and in no standard."""
-    return _mark(pytest.mark.convention, Case(identifier, source, reason, alone))
+    return pytest.mark.convention(Case(identifier, source, reason))
+
+
+def each(names: str, *rows: tuple[Any, ...]) -> pytest.MarkDecorator:
+    """Make a case of each row: its mark, and the arguments of these names."""
+    parameters = (
+        pytest.param(*row[1:], marks=row[0], id=row[0].args[0].identifier) for row in rows
+    )
+    return pytest.mark.parametrize(names, list(parameters))
 
 
 SHAPE = (3, 4)
@@ -105,6 +101,10 @@ def growth(use: Callable[[], object], count: int) -> int:
 
 
 def _resident_bytes() -> int:
+    """Return what the process holds, without what glibc keeps of freed memory."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 

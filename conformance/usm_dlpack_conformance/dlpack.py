@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .adapter import NotSupportedError
-from .cases import compact_strides
+from .cases import VALUES, compact_strides
 
 READ_ONLY, IS_COPIED = 1, 2
 KNOWN_FLAGS = 7
@@ -248,6 +248,20 @@ class OldProducer(Producer):
     def __dlpack__(self) -> Any:  # type: ignore[override]
         """Return a capsule."""
         return super().__dlpack__()
+
+
+def foreign_of(adapter: Any, values: Any = VALUES, queue: Any = None, **keywords: Any) -> Foreign:
+    """Return a tensor of another library, which keeps its memory."""
+    data = values.tobytes()
+    owner, address = adapter.allocate(data + bytes(-len(data) % 4), adapter.kinds[0], queue)
+    keywords.setdefault("shape", values.shape)
+    keywords.setdefault("dtype", values.dtype.name)
+    return Foreign(address, owner=owner, **keywords)
+
+
+def take(adapter: Any, foreign: Foreign, kind: type = Producer, **keywords: Any) -> Any:
+    """Return what a library takes of a tensor, from a producer of a class."""
+    return adapter.consume(kind(foreign), **keywords)
 
 
 _Managed = ctypes.POINTER(DLManagedTensorVersioned)

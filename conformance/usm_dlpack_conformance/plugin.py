@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from .adapter import Adapter, NotSupportedError
+from .adapter import Adapter
 
 
 class Case(NamedTuple):
-    """What a test function checks."""
+    """What a test checks; an argument of its mark."""
 
     identifier: str
     source: str
     reason: str
-    alone: bool
 
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -52,7 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say what the marks of the cases mean."""
-    for line in ("spec: demanded by DLPack or the array API", "convention: agreed, in no standard"):
+    for line in (
+        "spec: demanded by DLPack or the array API",
+        "convention: agreed, in no standard",
+        "alone: run in a process of its own, since a library may crash or hang",
+    ):
         config.addinivalue_line("markers", line)
 
 
@@ -65,13 +68,26 @@ def adapter(request: pytest.FixtureRequest) -> Adapter:
     return load_adapter(name)
 
 
-def _run_alone(case: str, config: pytest.Config) -> None:
-    command = [sys.executable, "-m", PACKAGE, config.getoption("--adapter"), case]
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a case in a process of its own if it asks for one, and fail or skip as it did there."""
+    if not pyfuncitem.get_closest_marker("alone") or pyfuncitem.config.getoption("--together"):
+        return None
+    module = pyfuncitem.function.__module__.rpartition(".")[2]
+    called = f"{module}:{pyfuncitem.originalname}"
+    callspec = getattr(pyfuncitem, "callspec", None)
+    arguments = repr({} if callspec is None else callspec.params)
+    adapter = pyfuncitem.config.getoption("--adapter")
     variables = os.environ | {"PYTHONFAULTHANDLER": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     variables.pop("PYTHONOPTIMIZE", None)  # which removes what the cases assert
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS, env=variables, check=False
+            [sys.executable, "-m", PACKAGE, adapter, called, arguments],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env=variables,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         pytest.fail(f"it did not end in {SECONDS} s", pytrace=False)
@@ -82,63 +98,45 @@ def _run_alone(case: str, config: pytest.Config) -> None:
     if done.returncode != 0:
         error = done.stderr.strip().splitlines()[-1:]
         pytest.fail("\n".join([*error, done.stdout, done.stderr]), pytrace=False)
-
-
-def _case_of(item: pytest.Item) -> Case | None:
-    case = getattr(getattr(item, "function", None), "case", None)
-    return case if isinstance(case, Case) else None
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
-    """Run a case, in a process of its own if it asks for one."""
-    case = _case_of(pyfuncitem)
-    if case is not None and case.alone and not pyfuncitem.config.getoption("--together"):
-        module = pyfuncitem.function.__module__.rpartition(".")[2]
-        name = f"{module}:{pyfuncitem.originalname}"
-
-        def run_alone(adapter: Adapter) -> None:
-            _run_alone(name, pyfuncitem.config)
-
-        run_alone.case = case  # type: ignore[attr-defined]
-        pyfuncitem.obj = run_alone
-    try:
-        return (yield)
-    except NotSupportedError as reason:
-        if case is None:
-            raise
-        pytest.skip(str(reason))
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Note what a case is in its report."""
     report: Any = yield
-    case = _case_of(item)
-    report.case = None if case is None else tuple(case[:3])
-    report.mark = "spec" if item.get_closest_marker("spec") else "convention"
+    marks = (item.get_closest_marker(name) for name in ("spec", "convention"))
+    report.mark = next((mark for mark in marks if mark and isinstance(mark.args[0], Case)), None)
     return report
 
 
 def _why(report: Any) -> str:
     if report.skipped:
-        return str(report.longrepr[2]).removeprefix("Skipped: ")
+        return str(report.longrepr[2]).partition(": ")[2]
     crash = getattr(report.longrepr, "reprcrash", None)
     text = crash.message if crash is not None else str(report.longrepr or "")
     return next((line for line in text.strip().splitlines()), "")
 
 
-def _rows(reporter: Any) -> list[tuple[str, ...]]:
-    """Return of each case: id, mark, result, why, source and reason."""
-    rows = []
-    titles = {"passed": "passed", "failed": "FAILED", "error": "FAILED", "skipped": "not run"}
-    for result, title in titles.items():
-        for report in reporter.stats.get(result, []):
-            case = getattr(report, "case", None)
-            if case is not None and (report.when == "call" or report.failed):
-                identifier, source, reason = case
-                rows.append((identifier, report.mark, title, _why(report), source, reason))
-    return sorted(rows)
+RESULTS = {"passed": "passed", "failed": "FAILED", "error": "FAILED", "skipped": "not run"}
+
+
+class Row(NamedTuple):
+    """What became of a case."""
+
+    case: Case
+    mark: str
+    result: str
+    why: str
+
+
+def _rows(reporter: Any) -> list[Row]:
+    return sorted(
+        Row(*report.mark.args, report.mark.name, result, _why(report))
+        for outcome, result in RESULTS.items()
+        for report in reporter.stats.get(outcome, [])
+        if getattr(report, "mark", None) and (report.when == "call" or report.failed)
+    )
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -147,19 +145,17 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if not rows:
         return
     terminalreporter.section(f"{PACKAGE}: {config.getoption('--adapter')}")
-    for identifier, mark, result, why, source, reason in rows:
+    for case, mark, result, why in rows:
         if result != "passed":
-            terminalreporter.write_line(f"{result:8}{identifier} ({mark}): {why}")
+            terminalreporter.write_line(f"{result:8}{case.identifier} ({mark}): {why}")
         if result == "FAILED":
-            terminalreporter.write_line(f"        {source}: {reason}")
-    counts = (f"{sum(row[2] == name for row in rows)} {name}" for name in RESULTS)
+            terminalreporter.write_line(f"        {case.source}: {case.reason}")
+    results = [row.result for row in rows]
+    counts = (f"{results.count(name)} {name}" for name in dict.fromkeys(RESULTS.values()))
     terminalreporter.write_line(", ".join(counts))
     if config.getoption("--report"):
-        chosen = ((row[0], row[1], row[5], row[2], row[3]) for row in rows)
-        cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in chosen)
         lines = ["| case | mark | because | result | why |", "| --- | --- | --- | --- | --- |"]
-        text = "\n".join([*lines, *(f"| {row} |" for row in cells), ""])
-        Path(config.getoption("--report")).write_text(text, encoding="utf-8")
-
-
-RESULTS = ("passed", "FAILED", "not run")
+        for case, mark, result, why in rows:
+            cells = (case.identifier, mark, case.reason, result, why)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        Path(config.getoption("--report")).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -3,6 +3,8 @@
 
 from typing import Any
 
+import pytest
+
 from .adapter import NotSupportedError
 from .cases import DLPACK, SHAPE, convention, growth, make, refused, spec
 from .dlpack import (
@@ -92,7 +94,8 @@ def test_the_allocator_gives_compact_memory(adapter):
     call_deleter(exported)
 
 
-@spec("api.allocate-refused", DLPACK, "A failure is told by the caller's function.", alone=True)
+@pytest.mark.alone
+@spec("api.allocate-refused", DLPACK, "A failure is told by the caller's function.")
 def test_the_allocator_refuses_a_device_that_is_not_there(adapter):
     array = make(adapter)
     api = api_of(array)

@@ -8,8 +8,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 
-from .cases import PYTHON, VALUES, convention, growth, make, readable_kind, run_in_threads, spec
+from .cases import (
+    PYTHON,
+    VALUES,
+    convention,
+    growth,
+    make,
+    readable_kind,
+    run_in_threads,
+    spec,
+)
 from .dlpack import call_deleter, consume, content_of, first_element
 
 
@@ -30,14 +40,16 @@ def reuse_freed_memory(adapter: Any) -> None:
         make(adapter, np.full(VALUES.shape, 77, "f4"), kind=readable_kind(adapter))
 
 
-@spec("owner.capsule", PYTHON, "A fresh capsule owns the tensor.", alone=True)
+@pytest.mark.alone
+@spec("owner.capsule", PYTHON, "A fresh capsule owns the tensor.")
 def test_a_capsule_keeps_the_memory(adapter):
     capsule = capsule_of(adapter)
     reuse_freed_memory(adapter)
     assert bytes_of(content_of(capsule)) == VALUES.tobytes()
 
 
-@spec("owner.consumed", PYTHON, "A consumed tensor lives until its deleter runs.", alone=True)
+@pytest.mark.alone
+@spec("owner.consumed", PYTHON, "A consumed tensor lives until its deleter runs.")
 def test_a_consumed_tensor_outlives_its_capsule(adapter):
     capsule = capsule_of(adapter)
     content = consume(capsule)
@@ -86,9 +98,8 @@ def test_many_capsules_leave_nothing_behind(adapter):
     assert growth(use, 20_000) < 1 << 20
 
 
-@spec(
-    "owner.deleter-once", PYTHON, "The destructor of a consumed capsule does nothing.", alone=True
-)
+@pytest.mark.alone
+@spec("owner.deleter-once", PYTHON, "The destructor of a consumed capsule does nothing.")
 def test_a_consumed_capsule_runs_no_deleter(adapter):
     for _ in range(100):
         capsule = capsule_of(adapter)
@@ -98,13 +109,15 @@ def test_a_consumed_capsule_runs_no_deleter(adapter):
         call_deleter(content)
 
 
-@spec("owner.thread", PYTHON, "A consumer in C runs the deleter on any thread.", alone=True)
+@pytest.mark.alone
+@spec("owner.thread", PYTHON, "A consumer in C runs the deleter on any thread.")
 def test_a_deleter_may_run_on_a_thread_without_the_gil(adapter):
     contents = [consume(capsule_of(adapter)) for _ in range(64)]
     run_in_threads([partial(call_deleter, content) for content in contents])
 
 
-@convention("owner.threads-export", PYTHON, "Threads may export one array.", alone=True)
+@pytest.mark.alone
+@convention("owner.threads-export", PYTHON, "Threads may export one array.")
 def test_threads_may_export_one_array_at_once(adapter):
     array = make(adapter)
 
@@ -120,12 +133,14 @@ class _Globals:
     left: Any = None
 
 
-@convention("owner.exit", PYTHON, "A capsule may live until the interpreter ends.", alone=True)
+@pytest.mark.alone
+@convention("owner.exit", PYTHON, "A capsule may live until the interpreter ends.")
 def test_the_interpreter_may_end_with_capsules(adapter):
     _Globals.left = [capsule_of(adapter), consume(capsule_of(adapter))]
 
 
-@convention("owner.fork", PYTHON, "A child of fork() may drop what it inherited.", alone=True)
+@pytest.mark.alone
+@convention("owner.fork", PYTHON, "A child of fork() may drop what it inherited.")
 def test_a_child_of_fork_may_drop_a_capsule(adapter):
     capsule = capsule_of(adapter)
     child = os.fork()

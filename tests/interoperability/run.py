@@ -3,17 +3,15 @@
 
 dpctl.tensor and dpnp need different major releases of the SYCL runtime, of which a process and an
 extension have one; the libraries in "consumers" take the newest. So each environment gets its own
-build of this package. In each the page docs/consumers.md is measured; with dpctl.tensor and dpnp
-our tests run, and the DLPack tests that their wheels carry; with dpnp also those of the examples
-of an extension and of oneDNN, and the plot of the tutorial. The examples of docs/how-to/ run where
-their peer is. At the end, the two run on several root devices of PoCL, and one of dpctl.tensor's
-runtime beside dpnp's.
+build of this package. There the conformance suite runs with each library, our tests, the DLPack
+tests that the peers' wheels carry, and the examples of docs/how-to/; with dpnp also the examples of
+an extension and of oneDNN, and the plot of the tutorial. At the end, the suite runs on several root
+devices of PoCL, and one of dpctl.tensor's runtime beside dpnp's.
 
-``python3 dev.py interoperability`` runs this program, two environments at once, and compares the
-page with what was measured; ``--write`` renews the page. ``--extended`` measures also the libraries
-that are too large for every run, and runs the tests that take long.
-``python3 tests/interoperability/run.py dpnp -k strides`` runs one of them, with further arguments
-for pytest, and does not look at the page.
+``python3 dev.py interoperability`` runs this program, two environments at once, and compares
+docs/consumers.md with the results; ``--write`` renews the page. Further arguments are for pytest:
+``-m extended`` runs the tests that take long. ``python3 tests/interoperability/run.py dpnp -k
+strides`` runs one environment, and does not look at the page.
 """
 
 import argparse
@@ -36,21 +34,12 @@ import rig  # noqa: E402
 from dev import DEV, Environment, RefusalError, make_environment  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-# The tests of each environment.
+# The tests of each environment, besides those of all.
 TESTS = {
-    "dpnp": (
-        "conformance_of_peers",
-        "guide_examples",
-        "order",
-        "random_program",
-        "tutorial",
-        "usm_arrays",
-    ),
-    "consumers": ("guide_examples", "pytorch"),
-    "dpctl-tensor": ("conformance_of_peers", "guide_examples", "order", "usm_arrays"),
+    "dpnp": ("order", "random_program", "tutorial", "usm_arrays"),
+    "consumers": ("pytorch",),
+    "dpctl-tensor": ("order", "usm_arrays"),
 }
-EXTENDED = "extended"
-PAGE_ORDER = ("dpctl-tensor", "dpnp", "consumers", EXTENDED)
 # The modules of DLPack tests in the peers' wheels.
 OWN_TESTS = {
     "dpctl-tensor": ["dpctl.tests.test_usm_ndarray_dlpack"],
@@ -74,12 +63,6 @@ def run_pytest(
         )
 
 
-def run_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
-    files = [HERE / f"test_{name}.py" for name in TESTS[peer]]
-    pytest = (environment.python, "-m", "pytest", "--durations=5", "-m", "not extended")
-    run_pytest(environment, *pytest, *files, arguments=arguments)
-
-
 def run_own_tests(environment: Environment, peer: str, arguments: list[str]) -> None:
     """Run the DLPack tests that the peer's wheel carries, with ours on either side."""
     for side in ("producer", "consumer"):
@@ -93,19 +76,6 @@ def run_own_tests(environment: Environment, peer: str, arguments: list[str]) -> 
             arguments=arguments,
             PYTHONPATH=f"{HERE}{os.pathsep}{ROOT / 'tests' / 'python' / 'support'}",
         )
-
-
-def build_nanobind_consumer(environment: Environment) -> None:
-    """Build the extension that is nanobind's side of the page, and put it beside the packages."""
-    ask = "import sysconfig; print(sysconfig.get_path('platlib'))"
-    packages = subprocess.check_output([environment.python, "-c", ask], text=True).strip()
-    folder = environment.folder / "nanobind_consumer"
-    environment.run(
-        *("cmake", "-S", HERE / "nanobind_consumer", "-B", folder, "-DCMAKE_BUILD_TYPE=Release"),
-        f"-DPython_EXECUTABLE={environment.python}",
-        f"-DCMAKE_LIBRARY_OUTPUT_DIRECTORY={packages}",
-    )
-    environment.run("cmake", "--build", folder)
 
 
 def run_examples(environment: Environment, arguments: list[str]) -> None:
@@ -133,7 +103,7 @@ def run_examples(environment: Environment, arguments: list[str]) -> None:
 
 
 def exchange_with(peer: str, arguments: list[str]) -> None:
-    """Make the environment of one peer, run its tests there, and try each cell of the page."""
+    """Make the environment of one peer, and run its tests there."""
     start = time.monotonic()
     environment = make_environment(f"interoperability-{peer}")
     requirements = f"requirements/interoperability-{peer}.txt"
@@ -142,14 +112,12 @@ def exchange_with(peer: str, arguments: list[str]) -> None:
     environment.install_project("--no-deps", ".")
     if peer == "dpnp":  # the kernel compiler needs the runtime of its major release
         run_examples(environment, arguments)
-    if peer in TESTS:
-        run_tests(environment, peer, arguments)
+    names = ("conformance_of_peers", "guide_examples", *TESTS[peer])
+    files = [HERE / f"test_{name}.py" for name in names]
+    pytest = (environment.python, "-m", "pytest", "--durations=5", "-m", "not extended")
+    run_pytest(environment, *pytest, *files, arguments=arguments)
     if peer in OWN_TESTS:
         run_own_tests(environment, peer, arguments)
-    if peer == "consumers":
-        build_nanobind_consumer(environment)
-    part = environment.folder / "consumers.json"
-    environment.run(environment.python, HERE / "consumer_matrix.py", peer, part)
     print(f"\n{peer}: {time.monotonic() - start:.0f} s")
 
 
@@ -167,7 +135,8 @@ def run_on_pocl(arguments: list[str]) -> None:
         python = environment.folder / "bin" / "python-on-pocl"
         shutil.copy(rig.VENV.python, python)  # it finds the packages of the folder that it is in
         pytest = (python, "-m", "pytest", "-q", HERE / "test_roots.py")
-        run_pytest(environment, *pytest, arguments=arguments, **rig.CONFIGURATIONS["pocl"][1])
+        variables = rig.CONFIGURATIONS["pocl"][1] | {"DRIVER_CONFIGURATION": "pocl"}
+        run_pytest(environment, *pytest, arguments=arguments, **variables)
 
 
 def exchange_apart(peer: str, arguments: list[str]) -> str:
@@ -183,13 +152,11 @@ def exchange_apart(peer: str, arguments: list[str]) -> str:
     return f"{peer}: FAILED" if done.returncode else done.stdout.splitlines()[-1]
 
 
-def exchange_with_all(extended: bool, write: bool, arguments: list[str]) -> int:
-    """Run all environments, and compare the page with what they measured, or renew it."""
-    peers = [*TESTS, *([EXTENDED] if extended else [])]
-    arguments = [*arguments, *(["-m", ""] if extended else [])]
+def exchange_with_all(write: bool, arguments: list[str]) -> int:
+    """Run all environments, and compare the page with their results, or renew it."""
     # Two, because pip and most tests have one thread.
     with ThreadPoolExecutor(2) as pool:
-        summary = list(pool.map(lambda peer: exchange_apart(peer, arguments), peers))
+        summary = list(pool.map(lambda peer: exchange_apart(peer, arguments), TESTS))
     print("\n".join(summary), flush=True)
     if any(line.endswith("FAILED") for line in summary):
         return 1
@@ -197,22 +164,18 @@ def exchange_with_all(extended: bool, write: bool, arguments: list[str]) -> int:
     of_dpnp = make_environment("interoperability-dpnp")
     pytest = (of_dpnp.python, "-m", "pytest", "-q", HERE / "test_two_runtimes.py")
     run_pytest(of_dpnp, *pytest, arguments=arguments)
-    folders = [DEV / f"interoperability-{peer}" for peer in PAGE_ORDER if peer in peers]
-    return consumers_page.compare(folders, write)
+    return consumers_page.compare(DEV, write)
 
 
 def main() -> int:
     """Exchange arrays with the peers that were asked for; return 0 if all tests passed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "peer", nargs="?", choices=(*TESTS, EXTENDED), help="one of them; all if not given"
-    )
-    parser.add_argument("--extended", action="store_true", help="the large libraries too")
+    parser.add_argument("peer", nargs="?", choices=list(TESTS), help="one of them; else all")
     parser.add_argument("--write", action="store_true", help="renew docs/consumers.md")
     chosen, arguments = parser.parse_known_args()
     try:
         if chosen.peer is None:
-            return exchange_with_all(chosen.extended, chosen.write, arguments)
+            return exchange_with_all(chosen.write, arguments)
         exchange_with(chosen.peer, arguments)
     except RefusalError as refusal:
         print(refusal, file=sys.stderr)

@@ -1,23 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dpctl.tensor and dpnp fail of the conformance suite, on the CPU device."""
+"""The conformance suite with the libraries of this environment; docs/consumers.md is made of it."""
 
-from importlib.util import find_spec
+import json
+import re
+import sys
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
 
+import conformance_adapters
 import pytest
 from conformance_runs import conform
+from consumers_page import LIBRARIES
 
-FAILED_BY_BOTH = {
-    *(f"refuse.{name}" for name in ("bounds", "negative-extent", "negative-rank", "overflow")),
-    *("capsule.read-only-legacy", "refuse.null-shape", "release.null-deleter", "stream.minus-one"),
-    "take.empty-null",
-}
-ADAPTERS = {"UsmNdarray": FAILED_BY_BOTH}
-if find_spec("dpnp"):
-    of_dpnp = FAILED_BY_BOTH | {"take.null-strides"}
-    ADAPTERS = {"DpnpTensor": of_dpnp, "Dpnp": of_dpnp}
+ENVIRONMENT = Path(sys.prefix).name.removeprefix("interoperability-")
+EXCHANGES = conformance_adapters.EXCHANGES.get(ENVIRONMENT, {})
+CHECK_LIBRARY = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "check_library.md"
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
-def test_a_peer_fails_what_is_known(name: str) -> None:
-    failed, _, printed = conform(f"conformance_adapters:{name}", "-W", "ignore")
-    assert failed == ADAPTERS[name], printed
+@pytest.mark.parametrize("name", LIBRARIES[ENVIRONMENT])
+def test_a_library_fails_what_is_known(name: str, tmp_path: Path) -> None:
+    library = getattr(conformance_adapters, name)
+    options = ("-W", "ignore", "--report", str(tmp_path / "report.md"))
+    failed, not_run, printed = conform(f"conformance_adapters:{name}", *options)
+    assert failed == set(chain(*library.fails.values())), printed
+    report = (tmp_path / "report.md").read_text()
+    found = {
+        "title": library.title,
+        "version": version(library.distribution).partition("+")[0],
+        "call": library.call,
+        "passed": report.count("| passed |"),
+        "fails": library.fails,
+        "not run": len(not_run),
+    }
+    if name == "TvmFfi":  # whose report the page shows in part
+        shown = re.findall(r"(?m)^\| .* \|$", CHECK_LIBRARY.read_text())
+        assert set(shown) <= set(report.splitlines())
+    Path(sys.prefix, f"conformance-{name}.json").write_text(json.dumps(found))
+
+
+@pytest.mark.parametrize("name", EXCHANGES)
+def test_arrays_are_exchanged_with_ours(name: str) -> None:
+    """In one process, since ours refuses what a peer crashes of."""
+    failed, _, printed = conform(f"conformance_adapters:{name}", "-W", "ignore", "--together")
+    assert failed == EXCHANGES[name], printed

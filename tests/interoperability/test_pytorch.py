@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's tensors whose numbers are not those in memory, or that it does not hand over."""
+"""PyTorch's tensors: not computed yet, not handed over, or of dtypes that NumPy lacks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -75,3 +75,19 @@ def test_a_device_of_pytorch_is_no_place(kind: str) -> None:
 def test_a_capsule_of_pytorch_is_taken() -> None:
     taken = usm_dlpack.from_dlpack(torch.arange(3).__dlpack__(), device=(14, 0))
     assert taken.numpy().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bfloat16", "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
+        *("float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2"),
+    ],
+)
+def test_a_dtype_that_numpy_lacks_goes_both_ways(name: str) -> None:
+    raw = torch.arange(16, dtype=torch.uint8)
+    theirs = raw.view(getattr(torch, name))
+    ours = usm_dlpack.from_dlpack(theirs, device=(14, 0), usm_type="shared")
+    back = torch.from_dlpack(ours.host_view())
+    assert (back.dtype, back.shape, back.data_ptr()) == (theirs.dtype, theirs.shape, ours.data)
+    assert torch.equal(back.view(torch.uint8), raw)

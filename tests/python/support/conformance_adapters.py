@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adapters of the conformance suite: this package, and libraries that it exchanges arrays with.
 
-Each is imported only where it is asked for: no environment has all of them.
+Each is imported only where it is asked for: no environment has all of them. Those of other
+libraries say what they are known to fail, and why, as docs/consumers.md says it.
 """
 
 import importlib
-from collections.abc import Callable, Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import dpctl
 import extension_under_test
@@ -28,6 +30,13 @@ def memory_of(data: bytes, kind: str, queue: Any) -> Any:
 
 class UsmLibrary(Adapter):
     """A library whose queues are those of dpctl, and whose arrays are views of dpctl's memory."""
+
+    # How docs/consumers.md names it, its distribution, and how a user passes it a tensor `x`.
+    title = ""
+    distribution = ""
+    call = ""
+    # The cases that it is known to fail, by the reason.
+    fails: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def view(
         self, memory: Any, shape: Any, dtype: str, strides: Any, offset: int, queue: Any
@@ -65,6 +74,13 @@ class UsmLibrary(Adapter):
             raise NotSupportedError("the device has no sub-devices") from error
         return kept(dpctl.SyclQueue(part))
 
+    def write_pending(self, array: Any, data: bytes) -> Callable[[], None]:
+        (value,) = set(np.frombuffer(data, np.int32))
+        queue = array.sycl_queue
+        memory = dpctl.memory.as_usm_memory(Interface(self.address(array), len(data), queue))
+        pending = PendingFill(queue, into=memory, value=int(value))
+        return pending.open
+
     def read_behind(self, queue: Any, address: int, nbytes: int) -> bytes:
         target = dpctl.memory.MemoryUSMHost(nbytes, queue=queue)
         source = dpctl.memory.as_usm_memory(Interface(address, nbytes, queue))
@@ -84,6 +100,12 @@ class Interface:
             "version": 1,
             "syclobj": queue,
         }
+
+
+UNCHECKED = (
+    "It does not check these fields. Tensors of this package are right; check those of others by "
+    "`usm_dlpack.validate`."
+)
 
 
 class Ours(UsmLibrary):
@@ -123,13 +145,6 @@ class Ours(UsmLibrary):
         read_only.interface["data"] = (array.data, True)
         return usm_dlpack.to_dlpack_tensor(read_only)
 
-    def write_pending(self, array: Any, data: bytes) -> Callable[[], None]:
-        (value,) = set(np.frombuffer(data, np.int32))
-        queue = array.sycl_queue
-        memory = dpctl.memory.as_usm_memory(Interface(array.data, len(data), queue))
-        pending = PendingFill(queue, into=memory, value=int(value))
-        return pending.open
-
 
 class OfNanobind(Ours):
     """What functions of an extension by nanobind return: each array is an `owned_view`."""
@@ -147,29 +162,116 @@ class OfPybind11(OfNanobind):
     module = "pybind11_under_test_module"
 
 
-class NumPy(Adapter):
-    """NumPy, which takes memory of the host."""
+class OnHost(UsmLibrary):
+    """A library for memory of the host, which takes our views of host and shared USM."""
 
-    device_type = 1
+    kinds = ("shared", "host")
     dtypes = Ours.dtypes
+    module = "numpy"
+    imports = "from_dlpack"
 
-    def consume(self, x: Any, device: Any = None, **keywords: Any) -> Any:
-        return np.from_dlpack(x, device=None if device is None else "cpu", **keywords)
+    def __init__(self) -> None:
+        self.library = importlib.import_module(self.module)
+
+    def make(self, *arguments: Any, **keywords: Any) -> Any:
+        raise NotSupportedError("its arrays are on the host")
+
+    def consume(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
+        if device is not None:
+            raise NotSupportedError("its arrays are on the host")
+        take = operator.attrgetter(self.imports)(self.library)
+        view = usm_dlpack.from_dlpack(x).host_view()
+        return take(view) if copy is None else take(view, copy=copy)
+
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return np.from_dlpack(array)
 
     def to_bytes(self, array: Any) -> bytes:
-        return bytes(array.tobytes())
+        return self.to_numpy(array).tobytes()
 
     def address(self, array: Any) -> int:
-        return int(array.ctypes.data)
+        return int(self.to_numpy(array).ctypes.data)
 
     def is_readonly(self, array: Any) -> bool:
-        return not array.flags.writeable
+        return not self.to_numpy(array).flags.writeable
+
+
+class NumPy(OnHost):
+    title, distribution = "NumPy", "numpy"
+    call = "numpy.from_dlpack(x.host_view())"
+
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return array
+
+
+class PyTorch(OnHost):
+    title, distribution, module = "PyTorch for CPUs", "torch", "torch"
+    call = "torch.from_dlpack(x.host_view())"
+    fails: ClassVar = {
+        "It can write to a read-only tensor: copy it first.": ["take.read-only"],
+        "Negative strides end the process: copy the tensor first.": ["take.reversed"],
+    }
+
+
+class Jax(OnHost):
+    title, distribution, module = "JAX for CPUs", "jax", "jax"
+    call = "jax.dlpack.from_dlpack(x.host_view())"
+    imports = "dlpack.from_dlpack"
+    fails: ClassVar = {
+        "It imports only compact and transposed tensors: copy others first.": [
+            *("take.strided", "take.reversed", "take.broadcast"),
+        ],
+        "It copies memory that is not aligned to 64 bytes.": ["take.byte-offset"],
+        "`copy=True` does not copy: call `jax.numpy.array` on the result.": ["take.copy"],
+        "It imports no read-only tensor: copy it first.": ["take.read-only"],
+        "JAX writes to no array.": ["take.writable"],
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.library.config.update("jax_enable_x64", True)
+
+
+class ArrayApiStrict(OnHost):
+    title, distribution, module = "array-api-strict", "array-api-strict", "array_api_strict"
+    call = "array_api_strict.from_dlpack(x.host_view())"
+    dtypes = tuple(name for name in Ours.dtypes if name != "float16")
+
+
+class PyArrow(OnHost):
+    title, distribution, module = "pyarrow", "pyarrow", "pyarrow"
+    call = "pyarrow.Tensor.from_dlpack(x.host_view())"
+    imports = "Tensor.from_dlpack"
+    fails: ClassVar = {"It has no negative strides: copy the tensor first.": ["take.reversed"]}
+    dtypes = tuple(n for n in Ours.dtypes if n != "bool" and not n.startswith("complex"))
+
+    def to_numpy(self, array: Any) -> np.ndarray:
+        return array.to_numpy()
 
 
 class TvmFfi(UsmLibrary):
     """tvm-ffi, which describes USM and allocates none: it exports what it took from ours."""
 
+    title, distribution = "tvm-ffi", "apache-tvm-ffi"
+    call = "tvm_ffi.from_dlpack(x)"
     dtypes = Ours.dtypes
+    fails: ClassVar = {
+        UNCHECKED: [
+            *("refuse.bounds", "refuse.device-id", "refuse.device-type", "refuse.negative-extent"),
+            *("refuse.negative-device-id", "refuse.negative-rank", "refuse.not-usm"),
+            *("refuse.null", "refuse.null-shape", "refuse.overflow"),
+        ],
+        "It exports no copies, and nothing to the host: export `from_dlpack(a)` of this package.": [
+            *("keywords.copy", "keywords.copy-values", "keywords.host", "keywords.host-flag"),
+            "keywords.host-views",
+        ],
+        "It ignores `stream`: call `x.wait()` first.": ["stream.nonsense"],
+        "Its `from_dlpack` names no version, so a producer without the C exchange API gives it a "
+        "legacy capsule, or refuses.": ["take.max-version"],
+        "Its `__dlpack__(max_version=(0, 8))` raises an AttributeError: leave `max_version` out.": [
+            "capsule.old-version"
+        ],
+    }
 
     def __init__(self) -> None:
         self.library = importlib.import_module("tvm_ffi")
@@ -188,20 +290,43 @@ class TvmFfi(UsmLibrary):
     def address(self, array: Any) -> int:
         return int(array.data_ptr())
 
+    def write_pending(self, array: Any, data: bytes) -> Callable[[], None]:
+        raise NotSupportedError("its arrays have no queue")
 
-class UsmNdarray(UsmLibrary):
+
+class DpctlTensor(UsmLibrary):
     """dpctl.tensor, and dpnp.tensor that took it over, in environments of their own."""
 
-    module = "dpctl.tensor"
+    title, distribution = "dpctl.tensor", "dpctl"
+    call = "dpctl.tensor.from_dlpack(x)"
     dtypes = Ours.dtypes
+    fails: ClassVar = {
+        UNCHECKED: [
+            *("refuse.bounds", "refuse.negative-extent", "refuse.negative-rank", "refuse.overflow"),
+        ],
+        "The process ends where a field is null: no tensor of this package has that.": [
+            *("refuse.null-shape", "release.null-deleter"),
+        ],
+        "An empty tensor whose data is null is a TypeError: those that this package makes have an "
+        "address.": ["take.empty-null"],
+        "Its legacy capsule of a read-only array does not say so: pass the array itself.": [
+            "capsule.read-only-legacy"
+        ],
+        "It does not wait for work that you submitted to the array's queue, nor does what it "
+        "imports: call `a.sycl_queue.wait()` before you pass the array on.": [
+            *("order.none", "order.import"),
+        ],
+        "`__dlpack__(stream=-1)` is a TypeError.": ["stream.minus-one", "order.minus-one"],
+    }
 
     def __init__(self) -> None:
-        self.library = importlib.import_module(self.module)
+        self.library = importlib.import_module(self.call.rpartition(".")[0])
+        self.tensor = importlib.import_module(f"{self.distribution}.tensor")
 
     def view(
         self, memory: Any, shape: Any, dtype: str, strides: Any, offset: int, queue: Any
     ) -> Any:
-        return self.library.usm_ndarray(
+        return self.tensor.usm_ndarray(
             tuple(shape), dtype, None if strides is None else tuple(strides), memory, offset
         )
 
@@ -209,6 +334,7 @@ class UsmNdarray(UsmLibrary):
         return self.library.from_dlpack(x, **keywords)
 
     def to_bytes(self, array: Any) -> bytes:
+        array.sycl_queue.wait()
         return bytes(self.library.asnumpy(array).tobytes())
 
     def address(self, array: Any) -> int:
@@ -222,30 +348,74 @@ class UsmNdarray(UsmLibrary):
         return array
 
 
-class DpnpTensor(UsmNdarray):
-    """dpnp.tensor."""
-
-    module = "dpnp.tensor"
+class DpnpTensor(DpctlTensor):
+    title, distribution = "dpnp.tensor", "dpnp"
+    call = "dpnp.tensor.from_dlpack(x)"
+    fails: ClassVar = DpctlTensor.fails | {
+        "Null strides of C order, as before DLPack 1.2, end the process: ours are never null.": [
+            "take.null-strides"
+        ],
+        "It exports an array without dimensions as read-only: use `to_dlpack_tensor(a)`.": [
+            "capsule.writable"
+        ],
+    }
 
 
 class Dpnp(DpnpTensor):
     """dpnp's arrays, which hold one of dpnp.tensor."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.dpnp = importlib.import_module("dpnp")
+    title = "dpnp"
+    call = "dpnp.from_dlpack(x)"
 
-    def make(self, *arguments: Any, **keywords: Any) -> Any:
-        return self.dpnp.ndarray._create_from_usm_ndarray(super().make(*arguments, **keywords))
-
-    def consume(self, x: Any, **keywords: Any) -> Any:
-        return self.dpnp.from_dlpack(x, **keywords)
-
-    def to_bytes(self, array: Any) -> bytes:
-        return super().to_bytes(array.get_array())
+    def view(self, *arguments: Any) -> Any:
+        return self.library.ndarray._create_from_usm_ndarray(super().view(*arguments))
 
     def address(self, array: Any) -> int:
         return super().address(array.get_array())
 
-    def is_readonly(self, array: Any) -> bool:
-        return super().is_readonly(array.get_array())
+
+class OursOfDpctlTensor(Ours):
+    """Tensors of what dpctl.tensor made."""
+
+    peer: type[DpctlTensor] = DpctlTensor
+
+    def make(self, *arguments: Any, **keywords: Any) -> Any:
+        return usm_dlpack.from_dlpack(self.peer().make(*arguments, **keywords))
+
+
+class OursOfDpnp(OursOfDpctlTensor):
+    """Tensors of what dpnp made."""
+
+    peer = Dpnp
+
+
+class OfOurs(DpctlTensor):
+    """Arrays of a library, of tensors of this package."""
+
+    def make(self, *arguments: Any, **keywords: Any) -> Any:
+        return super().consume(Ours().make(*arguments, **keywords))
+
+    def consume(self, x: Any, **keywords: Any) -> Any:
+        return super().consume(usm_dlpack.from_dlpack(x), **keywords)
+
+
+class DpctlTensorOfOurs(OfOurs):
+    pass
+
+
+class DpnpOfOurs(OfOurs, Dpnp):
+    pass
+
+
+_FAILED_OF_OURS = {
+    *("capsule.read-only-legacy", "order.minus-one", "order.none", "stream.minus-one"),
+    "take.empty-null",
+}
+# What is exchanged with ours in the environments that have these libraries, and fails there.
+EXCHANGES: dict[str, dict[str, set[str]]] = {
+    "dpctl-tensor": {"OursOfDpctlTensor": set(), "DpctlTensorOfOurs": _FAILED_OF_OURS},
+    "dpnp": {
+        "OursOfDpnp": {"capsule.writable"},
+        "DpnpOfOurs": {*_FAILED_OF_OURS, "capsule.writable"},
+    },
+}

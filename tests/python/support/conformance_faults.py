@@ -52,7 +52,7 @@ class Library(Ours):
         return Array(super().make_readonly(array.tensor), self)
 
     def write_pending(self, array: Any, data: bytes) -> Callable[[], None]:
-        return super().write_pending(array.tensor, data)
+        return Ours().write_pending(array.tensor, data)
 
     def consume(self, x: Any, **keywords: Any) -> Any:
         return Array(self.take(x, **keywords), self)
@@ -370,7 +370,7 @@ def takes_any_version(content: Any) -> None:
         content.major, content.dl_tensor.ndim = 1, 2
 
 
-@changing("refuse.device-id")
+@changing("refuse.device-id", "refuse.negative-device-id")
 def takes_any_device_id(content: Any) -> None:
     content.dl_tensor.device_id = 0
 

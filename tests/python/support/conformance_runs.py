@@ -19,7 +19,7 @@ def conform(adapter: str, *options: str, **variables: str) -> tuple[set[str], se
         *("-p", "usm_dlpack_conformance.plugin", "-p", "no:cacheprovider"),
         *("-c", os.devnull, "--tb=short", "--adapter", adapter, *options),
         PYTHONPATH=os.pathsep.join(map(str, paths)),
-        timeout=300,
+        timeout=900,
         **variables,
     )
     failed, not_run = (
