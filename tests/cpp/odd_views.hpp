@@ -190,25 +190,27 @@ struct layout_perhaps_strided {
 };
 
 /// A view of no mdspan library that says whatever a test wants it to say.
-template <class Element, class Index, std::size_t Rank>
+template <class Element, class Index, std::size_t Rank,
+          class Accessor = plain_accessor<Element>>
 struct hand_written_view {
   using element_type = Element;
   using index_type = Index;
   using data_handle_type = Element*;
-  using accessor_type = plain_accessor<Element>;
+  using accessor_type = Accessor;
 
   struct mapping_type {
     using index_type = Index;
     std::array<Index, Rank> strides{};
     Index first{};
+    bool strided = true;
 
     constexpr Index stride(std::size_t r) const { return strides[r]; }
     template <class... Indices>
     constexpr Index operator()(Indices...) const {
       return first;
     }
-    static constexpr bool is_always_strided() { return true; }
-    static constexpr bool is_strided() { return true; }
+    static constexpr bool is_always_strided() { return false; }
+    constexpr bool is_strided() const { return strided; }
   };
 
   Element* handle = nullptr;

@@ -69,33 +69,13 @@ void expect_order(const Act& act, const breakable_rule<Subject> (&... tables)[Co
   }
 }
 
-/// A view of no mdspan library that can break each rule of a view.
-struct breakable_view {
-  using element_type = float;
-  using index_type = std::uint64_t;
-  using data_handle_type = float*;
-  using accessor_type = odd::plain_accessor<float>;
-  struct mapping_type {
-    using index_type = std::uint64_t;
-    std::uint64_t all_strides = 1;
-    std::uint64_t first = 0;
-    bool strided = true;
-
-    std::uint64_t stride(std::size_t) const { return all_strides; }
-    std::uint64_t operator()(std::uint64_t) const { return first; }
-    static constexpr bool is_always_strided() { return false; }
-    bool is_strided() const { return strided; }
-  };
-
-  float* handle = nullptr;
-  std::uint64_t all_extents = 4;
-  mapping_type map{};
-
-  static constexpr std::size_t rank() { return 1; }
-  std::uint64_t extent(std::size_t) const { return all_extents; }
-  float* data_handle() const { return handle; }
-  const mapping_type& mapping() const { return map; }
-  static accessor_type accessor() { return {}; }
+/// A view that can break each rule of a view, of 4 elements that it does not have.
+template <class Element, class Accessor = odd::plain_accessor<Element>>
+struct breakable_view : odd::hand_written_view<Element, std::uint64_t, 1, Accessor> {
+  breakable_view() {
+    this->extents = {4};
+    this->map.strides = {1};
+  }
 };
 
 inline constexpr std::uint64_t beyond_int64 = std::uint64_t{1} << 63;
@@ -106,10 +86,9 @@ template <class Subject>
 inline constexpr breakable_rule<Subject> view_rules[] = {
     {errc::layout_not_strided, "layout", [](Subject& s) { s.view.map.strided = false; },
      "a mapping whose is_strided() is true", "one that answers false"},
-    {errc::out_of_range, "shape[0]", [](Subject& s) { s.view.all_extents = beyond_int64; },
+    {errc::out_of_range, "shape[0]", [](Subject& s) { s.view.extents = {beyond_int64}; },
      "an extent from 0 to 9223372036854775807 elements", "9223372036854775808"},
-    {errc::out_of_range, "strides[0]",
-     [](Subject& s) { s.view.map.all_strides = beyond_int64; },
+    {errc::out_of_range, "strides[0]", [](Subject& s) { s.view.map.strides = {beyond_int64}; },
      "a stride from -9223372036854775808 to 9223372036854775807 elements",
      "9223372036854775808"},
     {errc::out_of_range, "element_offset", [](Subject& s) { s.view.map.first = beyond_int64; },

@@ -2,12 +2,12 @@
 //
 // `check_structure` and `to_mdspan` of any descriptor agree with the oracle. A tensor that is
 // refused breaks the rule that the refusal names; one that breaks none is taken, spans the
-// bytes that the oracle finds, and has every element where the oracle has it. The arrays of a
-// descriptor may be read; everything else is as hostile as the bytes of the input say.
+// bytes that the oracle finds, has every element where the oracle has it, and is exported as
+// it was. The arrays of a descriptor may be read; everything else is as hostile as the bytes
+// of the input say.
 #include "oracle.hpp"
 
-#include <usm_dlpack/core/layout_relaxed.hpp>
-#include <usm_dlpack/core/to_mdspan.hpp>
+#include <usm_dlpack/core.hpp>
 
 #include <mdspan/mdspan.hpp>
 
@@ -265,11 +265,37 @@ void compare_elements(const View& view, const described_tensor& d, std::index_se
   }
 }
 
+/// A view is exported as the tensor that it was made of, bare and managed. Strides of extent
+/// 1, and of an empty view, are the view's own.
+template <class View>
+void compare_exported(const View& view, const described_tensor& d) {
+  constexpr DLDevice device{kDLOneAPI, 3};
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, device);
+  const auto managed = usm_dlpack::to_managed_tensor(view, device, 0);
+  for (const DLTensor& tensor : {wrapper.get(), managed->dl_tensor}) {
+    require(tensor.device.device_type == kDLOneAPI && tensor.device.device_id == 3, "device");
+    require(usm_dlpack::same_data_type(tensor.dtype,
+                                       usm_dlpack::data_type_v<typename View::element_type>),
+            "the dtype of an export");
+    const described_tensor exported = describe(tensor, false);
+    require(exported.shape == d.shape, "the shape of an export");
+    if (d.empty) continue;
+    require(exported.first == d.first, "the first element of an export");
+    if constexpr (View::rank() != 0) {  // mappings of rank 0 may have no `stride`
+      for (std::size_t r = 0; r < View::rank(); ++r) {
+        require(exported.strides[r] == static_cast<wide>(view.mapping().stride(r)),
+                "a stride of an export");
+      }
+    }
+  }
+}
+
 template <class View>
 void compare_taken(const View& view, const described_tensor& d, bool has_data) {
   for (std::size_t r = 0; r < View::rank(); ++r) {
     require(static_cast<wide>(view.extent(r)) == d.shape[r], "an extent");
   }
+  compare_exported(view, d);
   if constexpr (has_layout<View, Kokkos::layout_stride>) {
     const auto strides = view.mapping().strides();
     require(strides_are_allowed(d.shape, {strides.begin(), strides.end()}), "the strides");

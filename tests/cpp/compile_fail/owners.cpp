@@ -2,7 +2,9 @@
 //
 // A Python handle, as nanobind and pybind11 have it, is refused as an owner: the deleter would
 // drop its reference on any thread, without the GIL. So are a pointer, which owns nothing, a
-// deleter, which nothing would call, and no owner.
+// deleter, which nothing would call, and no owner. A wrapper that is a temporary gives no
+// DLTensor, whose shape and strides would dangle, and a result that is dropped is remarked
+// upon.
 //
 // clang-format off
 // expect: owner: expected one that any thread may destroy, found a Python handle
@@ -11,6 +13,11 @@
 // expect: function, which nothing calls; pass what keeps the memory itself, or std::shared
 // expect[gcc]: = delete;  // add its owner
 // expect[clang]: deleted function .*to_managed_tensor
+// expect[gcc]: use of deleted function .*get\(\) const
+// expect[gcc]: = delete;  // keep the wrapper in a variable
+// expect[clang]: call to deleted (member )?function 'get'
+// expect[gcc]: ignoring return value of .*get\(\).*nodiscard.*
+// expect[clang]: ignoring return value of function declared with 'nodiscard' attribute
 // clang-format on
 #include <mdspan_under_test.hpp>
 
@@ -18,6 +25,13 @@
 
 #include <cstdlib>
 #include <memory>
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic error "-Wunused-result"
+#endif
+
+using view_type = md::mdspan<float, md::dextents<int, 2>>;
+constexpr DLDevice some_device{kDLOneAPI, 0};
 
 struct python_handle {
   void* ptr() const;
@@ -56,10 +70,21 @@ auto share_pointer(const DLTensor& tensor) {
 auto share_deleter(const DLTensor& tensor) {
   return usm_dlpack::to_legacy_managed_tensor(tensor, deleter);
 }
-auto share_alone(md::mdspan<float, md::dextents<int, 2>> view) {
+auto share_alone(const view_type& view) {
 #if defined(USM_DLPACK_FIXED)
-  return usm_dlpack::to_managed_tensor(view, DLDevice{kDLOneAPI, 0}, shared);
+  return usm_dlpack::to_managed_tensor(view, some_device, shared);
 #else
-  return usm_dlpack::to_managed_tensor(view, DLDevice{kDLOneAPI, 0});
+  return usm_dlpack::to_managed_tensor(view, some_device);
+#endif
+}
+
+void use_wrapper(const view_type& view) {
+  const auto wrapper = usm_dlpack::to_dlpack_tensor(view, some_device);
+#if defined(USM_DLPACK_FIXED)
+  [[maybe_unused]] const DLTensor tensor = wrapper.get();
+#else
+  [[maybe_unused]] const DLTensor tensor =
+      usm_dlpack::to_dlpack_tensor(view, some_device).get();
+  wrapper.get();
 #endif
 }

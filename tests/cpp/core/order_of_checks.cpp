@@ -23,7 +23,7 @@ namespace {
 using namespace usm_dlpack_test;
 
 struct exported_view {
-  breakable_view view;
+  breakable_view<float> view;
 };
 
 TEST(OrderOfChecks, OfTwoBrokenRulesOfAViewTheEarlierIsRefused) {
@@ -146,14 +146,8 @@ TEST(OrderOfChecks, OfTwoBrokenRulesOfALegacyManagedTensorTheEarlierIsRefused) {
       legacy_rules, structure_rules<owned_tensor>);
 }
 
-struct breakable_const_view : breakable_view {
-  using element_type = const float;
-  using data_handle_type = const float*;
-  using accessor_type = odd::plain_accessor<const float>;
-  static accessor_type accessor() { return {}; }
-};
 struct exported_const_view {
-  breakable_const_view view;
+  breakable_view<const float> view;
 };
 
 TEST(OrderOfChecks, ALegacyManagedTensorRefusesConstElementsBeforeItLooksAtTheView) {

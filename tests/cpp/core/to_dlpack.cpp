@@ -161,6 +161,16 @@ TEST(ToDlpack, TakesPlainAndOptedInAccessorsAndViewsOfNoMdspanLibrary) {
   EXPECT_EQ(wrapper.device().device_id, -1);
 }
 
+TEST(ToDlpack, NeitherItNorToMdspanUsesTheHeap) {
+  std::array<int, 6> elements{};
+  using view_type = md::mdspan<int, md::dextents<int, 2>, layout_relaxed>;
+  const md::mdspan<int, md::dextents<int, 2>> view(elements.data(), 2, 3);
+  const allocation_count heap;
+  const auto wrapper = to_dlpack_tensor(view, some_device);
+  EXPECT_EQ(to_mdspan<view_type>(wrapper.get()).data_handle(), elements.data());
+  EXPECT_EQ(heap.made(), 0U);
+}
+
 TEST(DlpackTensor, CopiesPointIntoThemselves) {
   std::array<int, 6> elements{};
   const md::mdspan<int, md::dextents<int, 2>> view(elements.data(), 2, 3);

@@ -41,21 +41,22 @@ TEST(Allocation, PiecesAreJoinedUpToAGapOrAnOverlap) {
     return allocation_range{};
   };
   const auto expect_joined = [&](std::uintptr_t lowest, std::uint64_t nbytes,
-                                 std::uintptr_t base, std::size_t size, const auto& found_by) {
-    const auto joined = detail::join_pieces({lowest, lowest, nbytes, false, true}, found_by);
+                                 std::uintptr_t base, std::size_t size) {
+    const auto joined = detail::join_pieces({lowest, lowest, nbytes, false, true}, find);
     EXPECT_EQ(joined.base, base);
     EXPECT_EQ(joined.size, size);
   };
-  expect_joined(12, 8, 10, 10, find);
-  expect_joined(12, 9, 10, 15, find);
-  expect_joined(24, 6, 20, 10, find);
-  expect_joined(12, 20, 10, 20, find);  // 30 is of no piece
-  expect_joined(30, 2, 0, 0, find);
-  expect_joined(32, 9, 31, 9, find);  // the piece that 40 is of begins at 38
-  expect_joined(12, 20, 10, 10, [](const void* pointer) {  // an answer without bytes
+  expect_joined(12, 8, 10, 10);
+  expect_joined(12, 9, 10, 15);
+  expect_joined(24, 6, 20, 10);
+  expect_joined(12, 20, 10, 20);  // 30 is of no piece
+  expect_joined(30, 2, 0, 0);
+  expect_joined(32, 9, 31, 9);  // the piece that 40 is of begins at 38
+  const auto without_bytes = [](const void* pointer) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     return address < 20 ? allocation_range{10, 10} : allocation_range{address, 0};
-  });
+  };
+  EXPECT_EQ(detail::join_pieces({12, 12, 20, false, true}, without_bytes).size, 10U);
 }
 
 // --- What is asked of the backend -----------------------------------------------------------
@@ -92,32 +93,25 @@ constexpr cl_mem_info_intel device = CL_MEM_ALLOC_DEVICE_INTEL;
 
 TEST(OpenclBackendQueries, AnExportAsksForTheKindAndAnImportForEverythingOnce) {
   const sycl::queue queue = queue_on(0);
-  for (const alloc kind : {alloc::device, alloc::shared}) {
-    SCOPED_TRACE(usm_dlpack::to_string(kind));
-    const usm_floats memory(kind, queue);
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue.get_context()); }),
-              queries{type});
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }), queries{type});
-    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view); }),
-              (queries{type, device}));
-
-    const auto tensor = to_dlpack_tensor(memory.view, queue);
-    EXPECT_EQ(queries_of([&] { return validate(tensor.get()); }),
-              (queries{type, device, CL_MEM_ALLOC_BASE_PTR_INTEL, CL_MEM_ALLOC_SIZE_INTEL}));
-  }
-  const usm_floats on_host(alloc::host, queue);
-  EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(on_host.view, queue); }), queries{type});
-}
-
-TEST(OpenclBackendQueries, AmongSeveralRootDevicesOnlyHostMemoryIsNotAskedForItsDevice) {
-  const sycl::queue queue = queue_on(0);
-  const changed_table several(
-      [](device_table& table) { table.platforms[0].device_count = 2; });
   for (const alloc kind : usm_kinds) {
     SCOPED_TRACE(usm_dlpack::to_string(kind));
     const usm_floats memory(kind, queue);
+    const bool on_host = kind == alloc::host;
+    const queries kind_and_device = on_host ? queries{type} : queries{type, device};
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue.get_context()); }),
+              queries{type});
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }), queries{type});
+    EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view); }), kind_and_device);
+    queries everything = kind_and_device;
+    everything.insert(everything.end(),
+                      {CL_MEM_ALLOC_BASE_PTR_INTEL, CL_MEM_ALLOC_SIZE_INTEL});
+    const auto tensor = to_dlpack_tensor(memory.view, queue);
+    EXPECT_EQ(queries_of([&] { return validate(tensor.get()); }), everything);
+
+    const changed_table several(
+        [](device_table& table) { table.platforms[0].device_count = 2; });
     EXPECT_EQ(queries_of([&] { return to_dlpack_tensor(memory.view, queue); }),
-              kind == alloc::host ? queries{type} : (queries{type, device}));
+              kind_and_device);
   }
 }
 

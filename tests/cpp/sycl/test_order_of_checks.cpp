@@ -71,10 +71,7 @@ TEST(TwoDevicesOrderOfChecks, OfTwoBrokenRulesOfValidateTheEarlierIsRefused) {
 /// A view of USM whose type says that it is device USM, and the queue that it is exported
 /// with.
 struct exported_view {
-  struct device_view : breakable_view {
-    using accessor_type = usm_accessor<alloc::device, breakable_view::accessor_type>;
-    static accessor_type accessor() { return {}; }
-  };
+  using accessor = usm_accessor<alloc::device, odd::plain_accessor<float>>;
 
   sycl::queue queue = queue_on();
   std::optional<usm_memory> memory;
@@ -82,7 +79,7 @@ struct exported_view {
   std::optional<changed_table> hidden;
   std::array<float, 4> on_stack{};
   alloc kind = alloc::device;
-  device_view view;
+  breakable_view<float, accessor> view;
 
   exported_view() { allocate(); }
   void allocate() {

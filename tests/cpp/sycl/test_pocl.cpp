@@ -58,12 +58,10 @@ TEST(PoclRoots, MemoryIsOfItsDeviceAloneAndHostMemoryOfEach) {
 
 TEST(PoclRoots, HostMemoryIsNotSaidToBeOnAnotherDevice) {
   const usm_floats memory(alloc::host, queue_on(0));
-  for (const std::int32_t id : ids) {
-    const sycl::device device = queue_on(id).get_device();
-    EXPECT_REFUSAL(to_dlpack_tensor(memory.view, sycl::queue(sycl::context(device), device)),
-                   errc::pointer_unknown, "data", "USM of the given context",
-                   "an allocation unknown to it", "pass the context that it is of");
-  }
+  const sycl::device other = queue_on(1).get_device();
+  EXPECT_REFUSAL(to_dlpack_tensor(memory.view, sycl::queue(sycl::context(other), other)),
+                 errc::pointer_unknown, "data", "USM of the given context",
+                 "an allocation unknown to it", "pass the context that it is of");
 }
 
 TEST(PoclRoots, AnArrayForResultsIsOfItsQueuesDevice) {
@@ -81,16 +79,14 @@ TEST(PoclRoots, AnArrayForResultsIsOfItsQueuesDevice) {
 }
 
 TEST(PoclRoots, AViewBeyondItsAllocationIsRefused) {
-  for (const std::int32_t id : ids) {
-    for (const alloc kind : usm_kinds) {
-      SCOPED_TRACE(usm_dlpack::to_string(kind));
-      usm_tensor valid(kind, queue_on(id), id);
-      EXPECT_EQ(validate(valid.tensor).size(), usm_tensor::size);
-      valid.shape = {5, 6};
-      EXPECT_REFUSAL(validate(valid.tensor), errc::out_of_bounds, "shape",
-                     "a view within the 96 bytes of its allocation",
-                     "one of 120 bytes from byte 0");
-    }
+  for (const alloc kind : usm_kinds) {
+    SCOPED_TRACE(usm_dlpack::to_string(kind));
+    usm_tensor valid(kind, queue_on(1), 1);
+    EXPECT_EQ(validate(valid.tensor).size(), usm_tensor::size);
+    valid.shape = {5, 6};
+    EXPECT_REFUSAL(validate(valid.tensor), errc::out_of_bounds, "shape",
+                   "a view within the 96 bytes of its allocation",
+                   "one of 120 bytes from byte 0");
   }
 }
 
