@@ -72,9 +72,9 @@ LEFT_OUT_PYTHON = {
     "(ends and refusal)": "a child of fork() prints nothing: the adapter prints an error",
 }
 PYTHON_FILES = (
-    *("copy_from", "dlpack_method", "empty", "exchange_api", "extension_queues", "from_dlpack"),
-    *("from_dlpack_device", "from_dlpack_host_copy", "host_view", "hostile", "lifetimes"),
-    *("nanobind", "places", "processes", "producers", "properties", "streams", "threads"),
+    *("arguments", "copy_from", "dlpack_method", "empty", "exchange_api", "extensions"),
+    *("from_dlpack", "from_dlpack_host_copy", "host_view", "hostile", "lifetimes", "order"),
+    *("places", "processes", "producers", "properties", "streams", "threads"),
     *("to_dlpack_tensor", "validate"),
 )
 

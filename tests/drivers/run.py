@@ -71,10 +71,9 @@ PLANS = (
         "one",
         # The files that are about behaviour; the rest is about texts, or builds.
         (
-            *("casters", "copy_from", "devices", "dlpack_method", "empty", "exchange_api"),
-            "extension_queues",
-            *("from_dlpack", "from_dlpack_device", "hostile", "lifetimes", "nanobind", "places"),
-            *("processes", "properties", "streams", "threads", "to_dlpack_tensor", "validate"),
+            *("arguments", "copy_from", "devices", "dlpack_method", "empty", "exchange_api"),
+            *("extensions", "from_dlpack", "hostile", "lifetimes", "order", "places", "processes"),
+            *("properties", "streams", "threads", "to_dlpack_tensor", "validate"),
         ),
         {
             "*Kernel*": "the simulated GPU runs no kernels",
