@@ -271,7 +271,11 @@ for _origin in ORIGINS:
         *((name, without_queue(f), ("the package's",)) for name, f in LENDS_IN_C.items()),
     )
     for _name, _lend, _kinds in _lends:
-        MAKERS[f"{_origin}, given {_name}"] = Maker(lent(_origin, _lend), _kinds)
+        # A tensor without a queue has the package's, on which C works.
+        _is_own = _kinds == ("the package's",) and _origin == "copy without a queue"
+        MAKERS[f"{_origin}, given {_name}"] = Maker(
+            lent(_origin, _lend), _kinds, says_queue=_is_own
+        )
 
 
 # --- who uses it next: what the host waits for, with the values that it gets, if any
