@@ -89,7 +89,7 @@ MEANINGS: list[tuple[Call, str, dict[Any, list[Any]]]] = [
     (
         requiring("backends"),
         "device_id",
-        {0: [None, ("level_zero", "opencl"), ["opencl", "level_zero", "cuda", "hip"]]},
+        {0: [None, ("level_zero", "opencl", "cuda"), ["opencl", "level_zero", "cuda", "hip"]]},
     ),
     (requiring("ndim"), "nbytes", {48: [2, np.int8(2), None]}),
     (requiring("dtype"), "nbytes", {48: ["float32", "<f4", np.float32, (2, 32, 1), None]}),

@@ -246,6 +246,7 @@ def test_one_of_many_threads_takes_a_capsule_behind_pending_work(of, start):
     pending = start(own, "shared")
     tensor = to_dlpack_tensor(pending.memory, queue=own)
     consumer = new_queue(in_order=True)
+    kept = []  # on CUDA the end of an array for the host waits for its queues
     for _ in range(50):
         if of == "a tensor":
             capsule = tensor.__dlpack__(stream=own)
@@ -253,6 +254,7 @@ def test_one_of_many_threads_takes_a_capsule_behind_pending_work(of, start):
             capsule = in_pool(pending.memory).capsule()
         takes = at_once(lambda _, capsule=capsule: from_dlpack(capsule, device=consumer))
         assert sum(type(take) is DLPackTensor for take in takes) == 1
+        kept.append(takes)
     pending.open()
 
 

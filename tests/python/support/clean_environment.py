@@ -2,7 +2,8 @@
 """Processes that a test starts, and their environment, which is to find what a user's finds.
 
 A variable that gives a process other devices or packages than a user has is named here. Where the
-tests run on a simulated device, the selector that leaves only this one is kept; on PoCL, its name.
+tests run on a simulated device or by CUDA, the selector that leaves only this one is kept; on PoCL,
+its name.
 """
 
 import os
@@ -12,13 +13,14 @@ from pathlib import Path
 
 # Set by the driver's simulation, and by nobody else.
 IS_SIMULATED = "SetCommandStreamReceiver" in os.environ
-# Set by tests/drivers/run.py.
-IS_POCL = os.environ.get("DRIVER_CONFIGURATION", "").startswith("pocl")
+# Set by tests/drivers/run.py and tests/cuda/run.py.
+_CONFIGURATION = os.environ.get("DRIVER_CONFIGURATION", "")
+IS_POCL, IS_CUDA = _CONFIGURATION.startswith("pocl"), _CONFIGURATION == "cuda"
 
 HIDDEN = {
     *(() if IS_POCL else ("OCL_ICD_FILENAMES",)),
     *("OCL_ICD_VENDORS", "USM_DLPACK_CPU_DRIVER", "USM_DLPACK_REPORT_LEAKS"),
-    *(() if IS_SIMULATED else ("ONEAPI_DEVICE_SELECTOR",)),
+    *(() if IS_SIMULATED or IS_CUDA else ("ONEAPI_DEVICE_SELECTOR",)),
     *("PYTHONPATH", "CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "usm_dlpack_DIR"),
     "PYTHONUNBUFFERED",  # what is buffered is lost, or written at the end
 }
