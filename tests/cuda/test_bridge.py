@@ -196,8 +196,6 @@ def test_an_array_of_cuda_is_shared_and_proved(library: Any) -> None:
 def test_a_place_of_cuda_is_its_gpu(library: Any) -> None:
     array = library.zeros()
     places = [(2, 0), array, to_dlpack_tensor(allocate("host", 4, new_queue())).cuda_view()]
-    if library.name == "torch":
-        places.append(array.device)
     for place in places:
         assert device_id(place) == 0
         assert from_dlpack(np.arange(3), device=place).device == (14, 0)

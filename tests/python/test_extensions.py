@@ -682,7 +682,7 @@ def test_a_cast_without_the_gil_ends_with_a_sentence(call, ext, new_process):
         f"import {ext.__name__} as ext; x = usm_dlpack.empty(3, device=dpctl.SyclQueue()); "
         f"ext.{call}"
     )
-    assert done.returncode == -signal.SIGABRT
+    assert done.returncode in (-signal.SIGABRT, -signal.SIGSEGV)  # the second by CUDA's adapter
     assert "GIL: expected a cast with the GIL held, found it rel" in done.stderr
 
 

@@ -265,7 +265,8 @@ def test_a_capsule_of_a_tensor_for_the_host_has_its_queue_and_waits_for_it(start
     def capsule() -> Any:
         return tensor.__dlpack__(dl_device=(1, 0), stream=-1, max_version=NEWEST)
 
-    assert from_dlpack(capsule(), device=HERE).sycl_queue == pending.queue
+    made = from_dlpack(capsule(), device=HERE)  # kept: on CUDA its end waits for the queue
+    assert made.sycl_queue == pending.queue
     copied = empty(COUNT, "i4")
     answer_behind(pending, lambda: copied.copy_from(OldArray(capsule())))
     assert copied.numpy().tolist() == VALUES
@@ -286,7 +287,8 @@ def test_a_read_of_usm_of_an_array_for_the_host_waits_for_dpctls_queue(copy, sta
 def test_the_queue_of_an_array_for_the_host_waits_for_dpctls(consumer, start):
     pending = start(dpctl_queue(), "shared")
     array = ForeignArray(in_pool(pending.memory), device=(1, 0))
-    assert from_dlpack(array, device=consumer).data == address_of(pending.memory)
+    made = from_dlpack(array, device=consumer)  # kept: on CUDA its end waits for the queue
+    assert made.data == address_of(pending.memory)
     check_order(consumer, pending)
 
 
