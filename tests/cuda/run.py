@@ -149,7 +149,9 @@ def run_pytest(*arguments: str | Path, **variables: str) -> list[str]:
     return run_tests(REPORT, ENVIRONMENT | variables, *pytest, *arguments)
 
 
-def page_of(found: dict[str, str], cpp: list[str], python: list[str], bridge: list[str]) -> str:
+def page_of(
+    found: dict[str, str], cpp: list[str], python: list[str], bridge: list[str], gpus: int
+) -> str:
     suites = ", ".join(f"`{name}`" for name in sorted(set(cpp)))
     files = ", ".join(f"`test_{name}.py`" for name in PYTHON_FILES)
     return "\n".join(
@@ -160,7 +162,7 @@ def page_of(found: dict[str, str], cpp: list[str], python: list[str], bridge: li
             f"{found['runtime']}, {found['libraries']}.\n",
             f"- {len(cpp)} C++ tests, of {suites}.",
             f"- {len(python)} Python tests, of {files}.",
-            f"- {len(bridge)} tests of `tests/cuda/`, with the libraries.\n",
+            f"- {len(bridge)} tests of `tests/cuda/`, with the libraries; GPUs: {gpus}.\n",
             "The other Python files are about texts, builds, other drivers, and several devices.\n",
             "",
         ]
@@ -204,7 +206,7 @@ def main() -> int:
     if gpus == 1:
         print("\n##### NOT RUN: tests/cuda/test_two_gpus.py, because there is one GPU")
     if options.write:
-        write_page(page_of(found, cpp, python, bridge))
+        write_page(page_of(found, cpp, python, bridge, min(gpus, 2)))
     return 0
 
 
