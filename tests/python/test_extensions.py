@@ -892,8 +892,9 @@ def test_memory_of_ones_own_becomes_a_tensor(of_nanobind, queue):
 IN_A_NEW_PROCESS = """
 import sys
 sys.path.insert(0, sys.argv[1])
+import dpctl
+import numpy as np
 import usm_dlpack
-import dpctl, numpy as np
 import extension_under_test_module as ext
 queue = dpctl.SyclQueue(usm_dlpack.root_device(0))
 """
