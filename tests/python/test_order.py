@@ -9,6 +9,7 @@ import order_table as table
 import pytest
 from c_exchange_api import ExchangeAPI
 from capsules import NEWEST, ForeignArray, ForeignTensor, package_queue
+from dpctl.memory import as_usm_memory
 from memory_sources import TypedArray, allocate, new_queue
 from pending_work import (
     COUNT,
@@ -85,6 +86,15 @@ def test_a_use_waits_for_a_consumer_of_another_context(use, foreign_queue, start
     pending = start(foreign_queue)
     call = table.USES["tensor"].get(use) or (lambda x: table.HANDS["tensor"][use](x, new_queue()))
     answer_behind(pending, lambda: call(x))
+
+
+def test_the_queue_that_takes_a_capsule_waits_for_other_consumers_pending_work(consumer, start):
+    x = to_dlpack_tensor(allocate("device", 4 * COUNT, new_queue()), dtype="f4", queue=new_queue())
+    x.copy_from(np.zeros(COUNT, np.float32))
+    taken = from_dlpack(x, device=new_queue())
+    pending = start(taken.sycl_queue, into=as_usm_memory(x))
+    _made = from_dlpack(x.__dlpack__(stream=-1, max_version=NEWEST), device=consumer)
+    check_order(consumer, pending)
 
 
 # --- who does not wait
