@@ -267,17 +267,20 @@ def test_without_this_package_a_use_is_too_early(kind, start):
     assert pending.is_pending
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_from_an_array_to_functions_and_back_without_naming_a_queue(kind, start):
-    extension, array = table.extension("nanobind"), full(0, table.QUEUES[kind]())
-    total = full(1, array.sycl_queue)
-    extension.axpy(0.0, array, total)  # builds the kernel
-    pending = held(start, array)
-    pending.open_later(0.05)
-    extension.axpy(2.0, array, total)
-    total += full(1, total.sycl_queue)
-    extension.Field(total).scale(2.0)
-    assert (XP.asnumpy(total) == 2 * (1 + 2 * AFTER + 1)).all()
+# The kernels of functions are built by the runtime of dpnp's release.
+if HAS_DPNP:
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_from_an_array_to_functions_and_back_without_naming_a_queue(kind, start):
+        extension, array = table.extension("nanobind"), full(0, table.QUEUES[kind]())
+        total = full(1, array.sycl_queue)
+        extension.axpy(0.0, array, total)  # builds the kernel
+        pending = held(start, array)
+        pending.open_later(0.05)
+        extension.axpy(2.0, array, total)
+        total += full(1, total.sycl_queue)
+        extension.Field(total).scale(2.0)
+        assert (XP.asnumpy(total) == 2 * (1 + 2 * AFTER + 1)).all()
 
 
 # --- the table of docs/how-to/dpctl.md
