@@ -5,7 +5,7 @@
 // at exit is decided here.
 #pragma once
 
-#include "order/cuda_driver.hpp"
+#include "order/cuda_thread.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -61,6 +61,7 @@ class interpreter_gate {
 /// handler waits for the threads that are inside. A thread that comes while it waits is held
 /// up without the GIL until it is done. Usually the interpreter finishes then, and the thread
 /// ends here. If other exit handlers run, they may need the thread, so it goes on.
+/// What CUDA keeps for the thread is as before when the function returns.
 /// @pre the GIL is held
 class inside_module {
  public:

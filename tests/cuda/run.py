@@ -154,6 +154,7 @@ def page_of(
 ) -> str:
     suites = ", ".join(f"`{name}`" for name in sorted(set(cpp)))
     files = ", ".join(f"`test_{name}.py`" for name in PYTHON_FILES)
+    some = ", some of them on two GPUs" if gpus > 1 else ""
     return "\n".join(
         [
             "## On a GPU, by SYCL's backend cuda\n",
@@ -162,7 +163,7 @@ def page_of(
             f"{found['runtime']}, {found['libraries']}.\n",
             f"- {len(cpp)} C++ tests, of {suites}.",
             f"- {len(python)} Python tests, of {files}.",
-            f"- {len(bridge)} tests of `tests/cuda/`, with the libraries; GPUs: {gpus}.\n",
+            f"- {len(bridge)} tests of `tests/cuda/`, with the libraries{some}.\n",
             "The other Python files are about texts, builds, other drivers, and several devices.\n",
             "",
         ]
@@ -206,7 +207,7 @@ def main() -> int:
     if gpus == 1:
         print("\n##### NOT RUN: tests/cuda/test_two_gpus.py, because there is one GPU")
     if options.write:
-        write_page(page_of(found, cpp, python, bridge, min(gpus, 2)))
+        write_page(page_of(found, cpp, python, bridge, gpus))
     return 0
 
 

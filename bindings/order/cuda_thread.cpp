@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "order/cuda_driver.hpp"
+#include "order/cuda_thread.hpp"
 
 #include <usm_dlpack/usm_dlpack.hpp>
 
