@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -53,6 +54,20 @@ class matrix {
   std::int64_t validate_it() const {
     const DLTensor tensor = tensor_.get();
     return repeat([&] { return usm_dlpack::validate(tensor).device_id(); });
+  }
+
+  /// Asks CUDA's driver, by the address of `cuPointerGetAttributes`, for the kind, the device
+  /// and the bounds of the memory.
+  std::int64_t query_cuda(std::uintptr_t function) const {
+    const auto get_attributes =
+        reinterpret_cast<int (*)(unsigned, int*, void**, std::uintptr_t)>(function);
+    int attributes[] = {2, 8, 9, 11, 12};  // memory type, managed, ordinal, base, size
+    std::uint64_t values[std::size(attributes)] = {};
+    void* places[] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
+    return repeat([&] {
+      return get_attributes(std::size(attributes), attributes, places,
+                            reinterpret_cast<std::uintptr_t>(memory_.get())) == 0;
+    });
   }
 
   /// Asks SYCL for kind and device of the first element, or of the first and the last: both
@@ -103,5 +118,6 @@ NB_MODULE(benchmark_extension, module) {
       .def("ndarray", &matrix::as_ndarray)
       .def("export", &matrix::export_it)
       .def("validate", &matrix::validate_it)
-      .def("query", &matrix::query);
+      .def("query", &matrix::query)
+      .def("query_cuda", &matrix::query_cuda);
 }

@@ -183,21 +183,25 @@ def fastest(calls: list[Call]) -> list[float]:
     return spent
 
 
+def write_ratios(compared: list[Comparison], folder: Path) -> None:
+    """Measure, and write the rows to ratios.json: title, ratio, limit."""
+    spent = fastest([call for row in compared for call in row[2:]])
+    rows = [
+        (title, ours / theirs, limit)
+        for (title, limit, *_), ours, theirs in zip(compared, spent[::2], spent[1::2], strict=True)
+    ]
+    (folder / "ratios.json").write_text(json.dumps(rows), encoding="utf-8")
+
+
 def main() -> None:
-    """Write the rows: title, ratio, limit."""
+    """Measure beside the peer that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("peer", choices=["dpctl.tensor", "dpnp"])
     parser.add_argument("folder", type=Path, help="holds the extension, and gets ratios.json")
     options = parser.parse_args()
     sys.path.insert(0, str(options.folder))
     modules = map(importlib.import_module, (options.peer, "benchmark_extension"))
-    compared = comparisons(*modules)
-    spent = fastest([call for row in compared for call in row[2:]])
-    rows = [
-        (title, ours / theirs, limit)
-        for (title, limit, *_), ours, theirs in zip(compared, spent[::2], spent[1::2], strict=True)
-    ]
-    (options.folder / "ratios.json").write_text(json.dumps(rows), encoding="utf-8")
+    write_ratios(comparisons(*modules), options.folder)
 
 
 if __name__ == "__main__":

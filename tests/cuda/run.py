@@ -12,6 +12,7 @@ is left out by name, with reasons. Where there is no such GPU, this says so, and
 import argparse
 import ctypes
 import datetime
+import json
 import re
 import shutil
 import site
@@ -39,6 +40,8 @@ HERE = Path(__file__).resolve().parent
 PYTHON_TESTS = ROOT / "tests" / "python"
 VENV = Environment(DEV / "cuda")
 BUILD = ROOT / "build" / "cuda"
+BENCHMARKS = ROOT / "benchmarks" / "python"
+RATIOS = ROOT / "build" / "benchmarks" / "cuda"
 REPORT = VENV.folder / "report.xml"
 PAGE = ROOT / "docs" / "backends.md"
 ADAPTER = "libur_adapter_cuda.so.0"
@@ -149,12 +152,26 @@ def run_pytest(*arguments: str | Path, **variables: str) -> list[str]:
     return run_tests(REPORT, ENVIRONMENT | variables, *pytest, *arguments)
 
 
+def measure_ratios() -> list[str]:
+    """Measure beside CUDA's driver and PyTorch; return a line of Markdown for each comparison."""
+    VENV.run("cmake", "-S", BENCHMARKS, "-B", RATIOS, f"-DPython_EXECUTABLE={VENV.python}")
+    VENV.run("cmake", "--build", RATIOS)
+    run(VENV.python, BENCHMARKS / "on_cuda.py", RATIOS, environment=ENVIRONMENT)
+    rows = json.loads((RATIOS / "ratios.json").read_text(encoding="utf-8"))
+    return [f"- {title}: {ratio:.2g}." for title, ratio, _ in rows]
+
+
 def page_of(
-    found: dict[str, str], cpp: list[str], python: list[str], bridge: list[str], gpus: int
+    found: dict[str, str],
+    cpp: list[str],
+    python: list[str],
+    bridge: list[str],
+    ratios: list[str],
+    gpus: int,
 ) -> str:
     suites = ", ".join(f"`{name}`" for name in sorted(set(cpp)))
     files = ", ".join(f"`test_{name}.py`" for name in PYTHON_FILES)
-    some = ", some of them on two GPUs" if gpus > 1 else ""
+    some = "some of them on two GPUs" if gpus > 1 else "not those that need two GPUs"
     return "\n".join(
         [
             "## On a GPU, by SYCL's backend cuda\n",
@@ -163,8 +180,11 @@ def page_of(
             f"{found['runtime']}, {found['libraries']}.\n",
             f"- {len(cpp)} C++ tests, of {suites}.",
             f"- {len(python)} Python tests, of {files}.",
-            f"- {len(bridge)} tests of `tests/cuda/`, with the libraries{some}.\n",
+            f"- {len(bridge)} tests of `tests/cuda/`, with the libraries, {some}.\n",
             "The other Python files are about texts, builds, other drivers, and several devices.\n",
+            "What small calls cost, as a ratio, ours / theirs:\n",
+            *ratios,
+            "",
             "",
         ]
     )
@@ -196,6 +216,7 @@ def main() -> int:
         bridge = run_pytest(HERE / "test_bridge.py")
         if gpus > 1:
             bridge += run_pytest(HERE / "test_two_gpus.py", ONEAPI_DEVICE_SELECTOR="cuda:*")
+        ratios = [] if "torch" in found["missing"] else measure_ratios()
     except NoGpuError as reason:
         print(f"\n##### CUDA: NOT RUN: {reason}")
         return 0
@@ -207,7 +228,7 @@ def main() -> int:
     if gpus == 1:
         print("\n##### NOT RUN: tests/cuda/test_two_gpus.py, because there is one GPU")
     if options.write:
-        write_page(page_of(found, cpp, python, bridge, gpus))
+        write_page(page_of(found, cpp, python, bridge, ratios, gpus))
     return 0
 
 
