@@ -27,6 +27,9 @@ using namespace usm_dlpack;
 /// What tests without a device put into `device`.
 inline constexpr DLDevice some_device{kDLOneAPI, 3};
 
+/// The owner of memory that a test keeps itself.
+struct no_owner {};
+
 template <class Integers>
 DLTensor tensor_of(void* data, Integers& shape, Integers& strides,
                    DLDataType dtype = {kDLFloat, 32, 1}) {

@@ -20,6 +20,7 @@
 #include <set>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace {
@@ -271,7 +272,7 @@ template <class View>
 void compare_exported(const View& view, const described_tensor& d) {
   constexpr DLDevice device{kDLOneAPI, 3};
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, device);
-  const auto managed = usm_dlpack::to_managed_tensor(view, device, 0);
+  const auto managed = usm_dlpack::to_managed_tensor(view, device, std::monostate{});
   for (const DLTensor& tensor : {wrapper.get(), managed->dl_tensor}) {
     require(tensor.device.device_type == kDLOneAPI && tensor.device.device_id == 3, "device");
     require(usm_dlpack::same_data_type(tensor.dtype,

@@ -133,9 +133,9 @@ inline constexpr bool is_callable = false;
 template <class Owner>
 inline constexpr bool is_callable<Owner, std::void_t<decltype(&Owner::operator())>> = true;
 
-/// Whether an owner is a pointer, a lambda or a `std::function`, which no deleter would call.
+/// Whether an owner keeps no memory: a number, a pointer, a lambda or a `std::function`.
 template <class Owner>
-inline constexpr bool is_pointer_or_function = std::is_pointer_v<Owner> || is_callable<Owner>;
+inline constexpr bool owns_nothing = std::is_scalar_v<Owner> || is_callable<Owner>;
 
 /// Makes a managed tensor of either struct. Moves the owner last, so that it is unchanged if
 /// anything else fails.
@@ -144,9 +144,9 @@ auto to_managed(const DLTensor& tensor, Owner&& owner, std::uint64_t flags) {
   static_assert(!is_python_handle<std::decay_t<Owner>>,
                 "owner: expected one that any thread may destroy, found a Python handle, "
                 "which needs the GIL; pass usm_dlpack::python_owner(object)");
-  static_assert(!is_pointer_or_function<std::decay_t<Owner>>,
-                "owner: expected an object that keeps the memory, found a pointer or a "
-                "function, which nothing calls; pass what keeps the memory itself, or "
+  static_assert(!owns_nothing<std::decay_t<Owner>>,
+                "owner: expected an object that keeps the memory, found a number, a pointer "
+                "or a function, which nothing calls; pass what keeps the memory itself, or "
                 "std::shared_ptr<void>(pointer, deleter)");
   using block_type = managed_block<Managed, std::decay_t<Owner>>;
   constexpr bool versioned = std::is_same_v<Managed, DLManagedTensorVersioned>;

@@ -39,6 +39,7 @@
 #include <usm_dlpack/core/to_mdspan.hpp>
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 using extents_type = md::dextents<int, 2>;
@@ -80,7 +81,7 @@ template <class View>
 using view_type = one_of<View, view_of<float>>;
 
 auto not_a_view(const view_type<std::vector<float>>& view) {
-  return usm_dlpack::to_managed_tensor(view, some_device, 0);
+  return usm_dlpack::to_managed_tensor(view, some_device, std::monostate{});
 }
 auto a_pointer(const view_type<float*>& view) {
   return usm_dlpack::to_dlpack_tensor(view, some_device);

@@ -33,14 +33,15 @@ struct six_floats {
 
 // --- The owner and the allocation -----------------------------------------------------------
 
-TEST(Managed, OwnersAreNotPointersAndFunctionsThatNothingCalls) {
+TEST(Managed, OwnersAreNotNumbersPointersAndFunctionsThatNothingCalls) {
   const auto owns = [](const auto& owner) {
-    return !detail::is_pointer_or_function<std::decay_t<decltype(owner)>>;
+    return !detail::owns_nothing<std::decay_t<decltype(owner)>>;
   };
   int* const pointer = nullptr;
   const auto shared = std::make_shared<int>(1);
-  EXPECT_TRUE(owns(0) && owns(shared));
-  EXPECT_FALSE(owns(pointer) || owns(&std::free) || owns([] {}) || owns([shared] {}));
+  EXPECT_TRUE(owns(no_owner{}) && owns(shared));
+  EXPECT_FALSE(owns(0) || owns(nullptr) || owns(pointer) || owns(&std::free) || owns([] {}) ||
+               owns([shared] {}));
   EXPECT_FALSE(owns(std::function<void()>()) || owns([shared](int*) mutable {}));
 }
 
@@ -81,7 +82,7 @@ TEST(Managed, AlignsAnOverAlignedOwnerAndTheArraysBehindASmallOne) {
   six_floats six;
   const auto large = to_managed_tensor(six.view, some_device, over_aligned{});
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.get()) % 256, 0U);
-  const auto small = to_managed_tensor(six.view, some_device, 'c');
+  const auto small = to_managed_tensor(six.view, some_device, no_owner{});
   for (const auto* managed : {large.get(), small.get()}) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(managed->dl_tensor.shape) % 8, 0U);
     EXPECT_EQ(managed->dl_tensor.shape[1], 3);
@@ -132,20 +133,23 @@ TEST(Managed, IsReadOnlyFromConst) {
   six_floats six;
   using reading =
       md::mdspan<float, extents_2d, md::layout_right, odd::reading_accessor<float>>;
-  EXPECT_EQ(to_managed_tensor(six.constant, some_device, 0)->flags, flag::read_only);
-  EXPECT_EQ(to_managed_tensor(reading(six.elements.data(), 2, 3), some_device, 0)->flags,
-            flag::read_only);
-  EXPECT_EQ(to_managed_tensor(view_2d<volatile float>(six.view), some_device, 0)->flags, 0U);
+  EXPECT_EQ(to_managed_tensor(six.constant, some_device, no_owner{})->flags, flag::read_only);
+  EXPECT_EQ(
+      to_managed_tensor(reading(six.elements.data(), 2, 3), some_device, no_owner{})->flags,
+      flag::read_only);
+  EXPECT_EQ(
+      to_managed_tensor(view_2d<volatile float>(six.view), some_device, no_owner{})->flags,
+      0U);
 }
 
 TEST(Managed, DeclaresPaddedElementsOrRefusesThem) {
   std::array<padded_float4, 6> elements{};
   const view_2d<const padded_float4> view(elements.data(), 2, 3);
-  EXPECT_EQ(to_managed_tensor(view, some_device, 0)->flags,
+  EXPECT_EQ(to_managed_tensor(view, some_device, no_owner{})->flags,
             flag::is_subbyte_type_padded | flag::read_only);
-  EXPECT_REFUSAL(
-      to_legacy_managed_tensor(view_2d<padded_float4>(elements.data(), 2, 3), some_device, 0),
-      errc::dtype_unsupported, "flags");
+  EXPECT_REFUSAL(to_legacy_managed_tensor(view_2d<padded_float4>(elements.data(), 2, 3),
+                                          some_device, no_owner{}),
+                 errc::dtype_unsupported, "flags");
 }
 
 TEST(Managed, MeasuresATensorAsItsFlagsSay) {
@@ -156,8 +160,8 @@ TEST(Managed, MeasuresATensorAsItsFlagsSay) {
   valid.tensor.dtype = {type_code::float4_e2m1fn, 4, 8};
   valid.tensor.data = reinterpret_cast<void*>(std::numeric_limits<std::uintptr_t>::max() -
                                               (std::uintptr_t{1} << 62) - 64);
-  EXPECT_NO_THROW(static_cast<void>(to_managed_tensor(valid.tensor, 0)));
-  EXPECT_REFUSAL(to_managed_tensor(valid.tensor, 0, flag::is_subbyte_type_padded),
+  EXPECT_NO_THROW(static_cast<void>(to_managed_tensor(valid.tensor, no_owner{})));
+  EXPECT_REFUSAL(to_managed_tensor(valid.tensor, no_owner{}, flag::is_subbyte_type_padded),
                  errc::out_of_range, "strides");
 }
 
@@ -165,9 +169,10 @@ TEST(Managed, MeasuresATensorAsItsFlagsSay) {
 
 TEST(Managed, CopiesShapeAndStridesOfATensorAndFillsNullStrides) {
   valid_tensor valid;
-  const auto managed = to_managed_tensor(valid.tensor, 0, flag::read_only | flag::is_copied);
+  const auto managed =
+      to_managed_tensor(valid.tensor, no_owner{}, flag::read_only | flag::is_copied);
   valid.tensor.strides = nullptr;
-  const auto filled = to_managed_tensor(valid.tensor, 0);
+  const auto filled = to_managed_tensor(valid.tensor, no_owner{});
   EXPECT_EQ(filled->flags, 0U);
   valid.shape = {-1, -1};
   valid.strides = {-1, -1};
@@ -179,8 +184,8 @@ TEST(Managed, CopiesShapeAndStridesOfATensorAndFillsNullStrides) {
 
 TEST(Managed, HasNoArraysForRankZero) {
   float element = 0;
-  const auto managed =
-      to_managed_tensor(md::mdspan<float, md::extents<int>>(&element), some_device, 0);
+  const auto managed = to_managed_tensor(md::mdspan<float, md::extents<int>>(&element),
+                                         some_device, no_owner{});
   EXPECT_EQ(managed->dl_tensor.ndim, 0);
   EXPECT_EQ(managed->dl_tensor.shape, nullptr);
   EXPECT_EQ(managed->dl_tensor.strides, nullptr);
@@ -191,11 +196,13 @@ TEST(Managed, HasNoArraysForRankZero) {
 TEST(Managed, KeepsTheDataOfAnEmptyView) {
   six_floats six;
   const view_2d<float> empty(six.elements.data(), 0, 3);
-  EXPECT_EQ(to_managed_tensor(empty, some_device, 0)->dl_tensor.data, six.elements.data());
+  EXPECT_EQ(to_managed_tensor(empty, some_device, no_owner{})->dl_tensor.data,
+            six.elements.data());
   const md::mdspan<float, md::dextents<int, 1>> no_row(six.elements.data(), 0);
-  EXPECT_EQ(to_managed_tensor(no_row, some_device, 0)->dl_tensor.data, six.elements.data());
+  EXPECT_EQ(to_managed_tensor(no_row, some_device, no_owner{})->dl_tensor.data,
+            six.elements.data());
   const view_2d<float> nowhere(nullptr, 0, 3);
-  EXPECT_EQ(to_managed_tensor(nowhere, some_device, 0)->dl_tensor.data, nullptr);
+  EXPECT_EQ(to_managed_tensor(nowhere, some_device, no_owner{})->dl_tensor.data, nullptr);
 }
 
 void expect_place(const DLTensor& tensor, const void* data, std::uint64_t byte_offset) {
@@ -205,30 +212,33 @@ void expect_place(const DLTensor& tensor, const void* data, std::uint64_t byte_o
 
 TEST(Managed, StartsAtTheLowestAddressForOneApi) {
   six_floats six;
-  const auto from_view = to_managed_tensor(six.reversed, some_device, 0);
+  const auto from_view = to_managed_tensor(six.reversed, some_device, no_owner{});
   expect_place(from_view->dl_tensor, six.elements.data(), 20);
   expect_same_elements(from_view->dl_tensor, facts_of(six.reversed));
   valid_tensor valid;
   valid.tensor.data = &valid.elements[1];
   valid.tensor.byte_offset = 4;
   valid.strides = {3, -1};
-  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, valid.elements.data(), 8);
+  expect_place(to_managed_tensor(valid.tensor, no_owner{})->dl_tensor, valid.elements.data(),
+               8);
   valid.strides = {1, 1};  // nothing is below `data`, which stays
-  expect_place(to_legacy_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[1], 4);
+  expect_place(to_legacy_managed_tensor(valid.tensor, no_owner{})->dl_tensor,
+               &valid.elements[1], 4);
 }
 
 TEST(Managed, StartsAtTheFirstElementOnTheHostAndInCuda) {
   for (const DLDeviceType type : {kDLCPU, kDLCUDA, kDLCUDAHost, kDLCUDAManaged}) {
     six_floats six;
-    expect_place(to_legacy_managed_tensor(six.reversed, {type, 0}, 0)->dl_tensor,
+    expect_place(to_legacy_managed_tensor(six.reversed, {type, 0}, no_owner{})->dl_tensor,
                  &six.elements[5], 0);
     valid_tensor valid;
     valid.tensor.device = {type, 0};
     valid.tensor.byte_offset = 8;
-    expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[2], 0);
+    expect_place(to_managed_tensor(valid.tensor, no_owner{})->dl_tensor, &valid.elements[2],
+                 0);
     valid.shape = {0, 3};
     valid.tensor.data = nullptr;
-    expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, nullptr, 0);
+    expect_place(to_managed_tensor(valid.tensor, no_owner{})->dl_tensor, nullptr, 0);
   }
 }
 
@@ -239,7 +249,7 @@ TEST(Managed, LeavesDataOfAnotherDeviceTypeAsItIs) {
   valid.strides = {-3, -1};
   valid.tensor.data = &valid.elements[3];
   valid.tensor.byte_offset = 8;
-  expect_place(to_managed_tensor(valid.tensor, 0)->dl_tensor, &valid.elements[3], 8);
+  expect_place(to_managed_tensor(valid.tensor, no_owner{})->dl_tensor, &valid.elements[3], 8);
 }
 
 TEST(Managed, StartsAtTheByteOfTheLowestElementBelowAByte) {
@@ -248,9 +258,10 @@ TEST(Managed, StartsAtTheByteOfTheLowestElementBelowAByte) {
   std::int64_t stride = -1;
   const DLTensor tensor{bytes.data() + 4, some_device, 1, {type_code::float4_e2m1fn, 4, 1},
                         &extent,          &stride,     0};
-  expect_place(to_managed_tensor(tensor, 0)->dl_tensor, &bytes[1], 3);  // 20 bits below
+  expect_place(to_managed_tensor(tensor, no_owner{})->dl_tensor, &bytes[1],
+               3);  // 20 bits below
   extent = 4;
-  const auto padded = to_managed_tensor(tensor, 0, flag::is_subbyte_type_padded);
+  const auto padded = to_managed_tensor(tensor, no_owner{}, flag::is_subbyte_type_padded);
   expect_place(padded->dl_tensor, &bytes[1], 3);
 }
 

@@ -54,7 +54,8 @@ TEST(NamesOfUsers, AreNotCalledForOurs) {
   const auto wrapper = usm_dlpack::to_dlpack_tensor(view, usm_dlpack_test::some_device);
   DLTensor tensor = wrapper.get();
   EXPECT_EQ(tensor.data, elements.data());
-  const auto managed = usm_dlpack::to_managed_tensor(view, usm_dlpack_test::some_device, 0);
+  const auto managed = usm_dlpack::to_managed_tensor(view, usm_dlpack_test::some_device,
+                                                     usm_dlpack_test::no_owner{});
   EXPECT_EQ(usm_dlpack::to_mdspan<app::view>(*managed).data_handle(), elements.data());
   tensor.shape[0] = 0;  // is converted by other functions
   EXPECT_EQ(usm_dlpack::to_mdspan<app::view>(tensor).data_handle(), elements.data());

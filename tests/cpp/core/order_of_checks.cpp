@@ -142,7 +142,9 @@ constexpr breakable_rule<owned_tensor> legacy_rules[] = {
 
 TEST(OrderOfChecks, OfTwoBrokenRulesOfALegacyManagedTensorTheEarlierIsRefused) {
   expect_order(
-      [](const owned_tensor& o) { return to_legacy_managed_tensor(o.tensor, 0, o.flags); },
+      [](const owned_tensor& o) {
+        return to_legacy_managed_tensor(o.tensor, no_owner{}, o.flags);
+      },
       legacy_rules, structure_rules<owned_tensor>);
 }
 
@@ -154,8 +156,8 @@ TEST(OrderOfChecks, ALegacyManagedTensorRefusesConstElementsBeforeItLooksAtTheVi
   for (const auto& rule : view_rules<exported_const_view>) {
     exported_const_view broken;
     rule.break_it(broken);
-    EXPECT_REFUSAL(to_legacy_managed_tensor(broken.view, some_device, 0), errc::read_only,
-                   "flags");
+    EXPECT_REFUSAL(to_legacy_managed_tensor(broken.view, some_device, no_owner{}),
+                   errc::read_only, "flags");
   }
 }
 

@@ -43,7 +43,8 @@ TEST(UsmMdspan, AViewIsExportedIfItsMemoryIsOfTheKindThatItsTypeNames) {
     }
     const usm_memory memory(says, usm_tensor::size, queue);
     const view_in<says, const_view> read_only(memory.as<float>(), 4, 6);
-    const managed_tensor managed = to_managed_tensor(read_only, DLDevice{kDLOneAPI, 0}, 0);
+    const managed_tensor managed =
+        to_managed_tensor(read_only, DLDevice{kDLOneAPI, 0}, no_owner{});
     EXPECT_EQ(managed->flags, flag::read_only);
     EXPECT_EQ(validate(*managed).usm_type(), says);
   });
