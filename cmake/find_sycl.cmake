@@ -2,7 +2,8 @@
 #
 # Defines the target `usm_dlpack::sycl_runtime`: DPC++'s SYCL headers and libsycl, for host code.
 # The library itself asks for none, because who uses it may have a SYCL of their own. In this order:
-# what the user points to, icpx itself, the wheel intel-sycl-rt of the Python environment.
+# what the user points to, icpx itself, the wheel intel-sycl-rt of the environment that this file is
+# installed in, that of the Python environment.
 #
 # Also defines `usm_dlpack_find_libsycl_from(<target>...)`, for Python extensions.
 
@@ -48,6 +49,14 @@ if(NOT TARGET usm_dlpack::sycl_runtime)
   else()
     set(usm_dlpack_include "${USM_DLPACK_SYCL_INCLUDE_DIR}")
     set(usm_dlpack_library "${USM_DLPACK_SYCL_LIBRARY}")
+    get_filename_component(usm_dlpack_prefix
+      "${CMAKE_CURRENT_LIST_DIR}/../../../../../../.." ABSOLUTE)
+    if(NOT usm_dlpack_include AND NOT usm_dlpack_library
+        AND EXISTS "${usm_dlpack_prefix}/include/sycl/sycl.hpp"
+        AND EXISTS "${usm_dlpack_prefix}/lib/libsycl.so")
+      set(usm_dlpack_include "${usm_dlpack_prefix}/include")
+      set(usm_dlpack_library "${usm_dlpack_prefix}/lib/libsycl.so")
+    endif()
     if(NOT usm_dlpack_include)
       usm_dlpack_find_in_wheel(usm_dlpack_include intel-sycl-rt /include/sycl/sycl.hpp)
       string(REGEX REPLACE "/sycl/sycl.hpp$" "" usm_dlpack_include "${usm_dlpack_include}")

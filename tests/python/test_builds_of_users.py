@@ -176,6 +176,13 @@ def test_a_machine_without_a_compiler_is_told_to_install_one(tmp_path):
     assert "compiler: expected a C++17 compiler, found none that works; install g++, or " in said
 
 
+def test_sycl_beside_the_package_is_found_whatever_the_python(tmp_path, bare_python):
+    text = "find_package(usm_dlpack REQUIRED COMPONENTS sycl)\n"
+    python = f"-DPython_EXECUTABLE={bare_python}"
+    said = succeed(*configure_project(tmp_path, text, python, PACKAGE))
+    assert f"SYCL: {sys.prefix}/include {sys.prefix}/lib/libsycl.so" in said
+
+
 @pytest.mark.parametrize("missing", ["include/sycl/sycl.hpp", "lib/libsycl.so"])
 def test_sycl_that_the_user_points_to_is_not_passed_over(tmp_path, missing):
     for file in ("include/sycl/sycl.hpp", "lib/libsycl.so"):

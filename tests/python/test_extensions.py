@@ -1035,3 +1035,43 @@ def test_what_can_never_be_right_does_not_compile(folder):
     ]
     # Nothing else is wrong: no name of the one binding's header clashes with the other's.
     assert len(re.findall(r" error: ", done.stderr)) == len(sentences) + len(remedies)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("header", [True, False])
+def test_a_forgotten_header_or_driver_is_seen_at_the_first_call(folder, tmp_path, succeed, header):
+    commands = json.loads(Path(folder, "compile_commands.json").read_text())
+    (command,) = [one for one in commands if one["file"].endswith("pybind11_under_test_module.cpp")]
+    flags = shlex.split(command["command"].partition(" -o ")[0])[1:]
+    included = ["-include", "usm_dlpack/pybind11.hpp"] if header else []
+    source = extension_under_test.PROJECT / "forgotten.cpp"
+    made, library = tmp_path / "forgotten.so", Path(sys.prefix, "lib")
+    libraries = [library / "libsycl.so", f"-Wl,-rpath,{library}"]
+    compiler = ["g++", *flags, *included, "-O0", "-shared"]
+    subprocess.run([*compiler, source, "-o", made, *libraries], check=True)
+    code = """
+        import sys
+        import forgotten
+
+        def attempt(call, *arguments):
+            try:
+                print(call(*arguments))
+            except Exception as error:
+                print(" ".join(str(error).split()))
+
+        if sys.argv[1:] == ["first"]:
+            attempt(forgotten.device)
+        else:
+            import usm_dlpack
+
+            x = usm_dlpack.empty(4)
+            attempt(forgotten.size, x)
+            attempt(forgotten.sizes, [x])
+    """
+    path = f"{tmp_path}:{Path(extension_under_test.__file__).parent}"
+    first = succeed(code, arguments=("first",), PYTHONPATH=path)
+    assert first.startswith("No device of requested type available.")
+    size, sizes = succeed(code, PYTHONPATH=path).splitlines()
+    assert size == "4" if header else "(arg0: Kokkos::mdspan<float," in size
+    assert "(arg0: std::vector<Kokkos::mdspan<float," in sizes
+    assert "Did you forget to `#include <pybind11/stl.h>`?" in sizes
