@@ -237,6 +237,13 @@ def test_with_minus_one_the_host_sees_pending_work_end(usm, start):
     assert table.bits(table.on_host(capsule)) == pending.values
 
 
+@pytest.mark.parametrize("usm", ["host", "shared"])
+def test_a_view_for_the_host_waits_for_pending_work(usm, start):
+    pending = start(new_queue(), usm)
+    view = answer_behind(pending, tensor_of(pending).host_view)
+    assert table.bits(np.asarray(view)) == pending.values
+
+
 # --- queues that are given, and their lists
 
 
