@@ -93,3 +93,13 @@ def test_the_queue_of_an_array_tells_which_driver_its_address_is_of(
                 expected = "0 or 2" if named == id_of(queues[OPENCL_CPU]) else f"{true} (the root"
                 with refused("device_mismatch", "device.device_id", expected=expected):
                     ask(array)
+
+
+def test_a_queue_of_another_driver_is_refused_though_it_knows_the_address(
+    queues: dict[str, Any], twins: dict[str, dict[int, Any]]
+) -> None:
+    for owner, made in twins.items():
+        expected = f"a queue on device {id_of(queues[owner])}, where the memory is"
+        for queue in (queues[name] for name in queues if name != owner):
+            with refused("device_mismatch", "queue", expected=expected):
+                to_dlpack_tensor(next(iter(made.values())), queue=queue)

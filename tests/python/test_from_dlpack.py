@@ -320,6 +320,16 @@ def test_usm_of_another_kind_is_copied(usm_type, wanted, queue):
     assert np.array_equal(made.numpy(), tensor.numpy())
 
 
+def test_device_usm_whose_gaps_are_large_is_copied_in_pieces():
+    step = 12 << 20  # elements; 64 MiB are copied at once
+    values = np.arange(6, dtype=np.float32).reshape(3, 2)
+    tensor = to_dlpack_tensor(
+        empty(2 * step + 2), shape=(3, 2), strides=(-step, 1), byte_offset=8 * step
+    )
+    tensor.copy_from(values)
+    assert np.array_equal(tensor.numpy(), values)
+
+
 def test_a_copy_of_read_only_memory_may_be_written(memory):
     tensor = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     array = tensor.numpy()

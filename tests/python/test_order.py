@@ -237,6 +237,13 @@ def test_with_minus_one_the_host_sees_pending_work_end(usm, start):
     assert table.bits(table.on_host(capsule)) == pending.values
 
 
+@pytest.mark.parametrize("usm", ["host", "shared"])
+def test_a_view_for_the_host_waits_for_pending_work(usm, start):
+    pending = start(new_queue(), usm)
+    view = answer_behind(pending, tensor_of(pending).host_view)
+    assert table.bits(np.asarray(view)) == pending.values
+
+
 # --- queues that are given, and their lists
 
 
@@ -248,13 +255,14 @@ def test_a_queue_comes_behind_its_own_pending_work(in_order, start):
     check_order(queue, pending)
 
 
-def test_consumers_come_and_go_behind_pending_work_in_order(start):
-    """At most eight rows are kept whose holder is gone; the newest comes behind the oldest."""
+@pytest.mark.parametrize("lend", ["by stream", "as a view"])
+def test_consumers_come_and_go_behind_pending_work_in_order(lend, start):
+    """At most eight rows are kept whose holder is gone; the tenth queue comes behind the first."""
     x = table.zeros(new_queue(in_order=True))
-    queues = [new_queue(in_order=True) for _ in range(20)]
+    queues = [new_queue(in_order=True) for _ in range(19)]  # the last comes behind the tenth
     pending = table.start_on(start, x, queues[0])
     for queue in queues:
-        answer_at_once(pending, lambda queue=queue: x.__dlpack__(stream=queue))
+        answer_at_once(pending, lambda queue=queue: table.LENDS[lend](x, queue))
     reader = Reader(queues[-1], pending.memory)  # kept: freeing its memory would wait
     assert reader.is_held
     assert table.bits(answer_behind(pending, x.numpy)) == reader.seen == pending.values

@@ -46,6 +46,20 @@ TEST(OpenclInterop, AnotherBackendIsRefused) {
                  "one of the backend level_zero");
 }
 
+TEST(OpenclInterop, AWaitForACommandThatFailedThrows) {
+  cl_int status = CL_SUCCESS;
+  const opencl_reference<cl_event> failed(
+      opencl_function<decltype(clCreateUserEvent)>("clCreateUserEvent")(
+          native_default_context(), &status),
+      opencl_function<decltype(clReleaseEvent)>("clReleaseEvent"));
+  expect_success(status);
+  expect_success(opencl_function<decltype(clSetUserEventStatus)>("clSetUserEventStatus")(
+      failed.get(), CL_OUT_OF_RESOURCES));
+  const auto command =
+      sycl::make_event<sycl::backend::opencl>({failed.get()}, default_context(0));
+  EXPECT_THROW(detail::wait_for_command(command), sycl::exception);
+}
+
 TEST(OpenclInterop, TheHandleOfADefaultContextIsThatContextAndOfAnotherANewOne) {
   const cl_context native = native_default_context();
   expect_added(0, native, [&] { return sycl_context(native); });

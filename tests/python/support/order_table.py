@@ -168,6 +168,9 @@ MAKERS: dict[str, Maker] = {
         (*NAMED, *WITH_HOST_TASK),
         says_queue=True,
     ),
+    "tensor for another queue": Maker(
+        of_dpctl(lambda memory, _: to_dlpack_tensor(memory, dtype="f4", queue=new_queue()))
+    ),
     "tensor of dpctl.memory": Maker(
         of_dpctl(lambda memory, queue: to_dlpack_tensor(memory, dtype="f4")), says_queue=True
     ),
@@ -234,12 +237,12 @@ LENDS_WITHOUT_QUEUE: dict[str, Callable[[Any], Any]] = {
     "by a capsule of it": lambda x: from_dlpack(x.__dlpack__()).__dlpack__(),
     "by a view of it": lambda x: third_of(x).__dlpack__(),
     "by its interface": as_usm_memory,
-    **{
-        f"by a result of {name}": lambda x, name=name: (
-            extension(name).given_back(x).__dlpack__(max_version=NEWEST)
-        )
-        for name in ("nanobind", "pybind11")
-    },
+}
+LENDS_OF_RESULTS: dict[str, Callable[[Any, Any], Any]] = {
+    f"by a result of {name}": lambda x, queue, name=name: LENDS["by stream"](
+        extension(name).given_back(x), queue
+    )
+    for name in ("nanobind", "pybind11")
 }
 LENDS_IN_C = {"by the C exchange API": api.export, "as a DLTensor": api.borrow}
 ORIGINS: dict[str, Callable[[], DLPackTensor]] = {
@@ -267,6 +270,7 @@ def without_queue(lend: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 for _origin in ORIGINS:
     _lends = (
         *((name, lend, NAMED) for name, lend in LENDS.items()),
+        *((name, lend, ("in order",)) for name, lend in LENDS_OF_RESULTS.items()),
         *((name, without_queue(f), ("dpctl's",)) for name, f in LENDS_WITHOUT_QUEUE.items()),
         *((name, without_queue(f), ("the package's",)) for name, f in LENDS_IN_C.items()),
     )

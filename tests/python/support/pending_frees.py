@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from c_exchange_api import ExchangeAPI
 from capsules import NEWEST, ForeignTensor, OldArray, call_deleter, content_of
+from extension_under_test import load
 from memory_sources import UNPOOLED, new_queue
 from pending_work import PendingFill, is_complete, memory_at
 from usm_dlpack import ConversionError, DLPackTensor, empty, from_dlpack, validate
@@ -94,6 +95,7 @@ COPIES: dict[str, Callable[[Any, Any], list[Any]]] = {
         from_dlpack(OldArray(copy_to(other).__dlpack__()), device=queue)
     ],
     "array that says the queue": lambda queue, other: [from_dlpack(said(copy_to(HERE), queue))],
+    "array of an extension": lambda queue, other: [load().zeros(queue, zeros.size)],
     "cycle": lambda queue, other: [in_a_cycle(copy_to(queue))],
 }  # fmt: skip
 # For the stream of the C exchange API.
