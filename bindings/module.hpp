@@ -38,6 +38,8 @@ Class& add_memory_properties(Class& python_class) {
           "Address of the first element; 0 only if the tensor is empty.")
       .def_prop_ro(
           "usm_type", [](const self& x) { return to_string(x.proof().usm_type()); },
+          nb::sig(
+              "def usm_type(self) -> typing.Literal['host', 'device', 'shared', 'unknown']"),
           "\"host\", \"device\" or \"shared\"; \"unknown\" for an empty tensor in no allocation.")
       .def_prop_ro(
           "sycl_device",

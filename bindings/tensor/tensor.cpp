@@ -273,10 +273,12 @@ std::string describe(const tensor& self) {
     device = nb::cast<std::string>(nb::repr(nb::str(name.c_str()).attr("strip")()));
   }
   const auto text = [](nb::handle shown) { return nb::cast<std::string>(nb::str(shown)); };
+  const bool in_order = self.queue().is_in_order();
   return "DLPackTensor(shape=" + text(shape_tuple(self)) +
          ", strides=" + text(strides_tuple(self)) + ", dtype=" + text(to_dtype(self)) +
          ", usm_type='" + to_string(self.proof().usm_type()) +
          "', device=" + text(device_tuple(self)) + ", name=" + device +
+         ", sycl_queue=" + (in_order ? "'in order'" : "'out of order'") +
          ", nbytes=" + std::to_string(self.nbytes()) +
          ", byte_extent=" + std::to_string(self.proof().structure().nbytes) +
          (self.readonly() ? ", read-only)" : ")");

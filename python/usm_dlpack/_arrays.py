@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of arrays, devices and queues in signatures, for type checkers."""
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 
 class SupportsDLPack(Protocol):
@@ -21,6 +21,17 @@ class SupportsSyclUsm(Protocol):
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """Return data, shape, strides, typestr, offset, syclobj and version."""
 
+
+class SupportsArrayInterface(Protocol):
+    """An object that describes its host memory as NumPy does."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Return shape, typestr, data, strides and version."""
+
+
+#: The kinds of USM.
+UsmType: TypeAlias = Literal["host", "device", "shared"]
 
 #: The arguments that an extension function accepts for a view of USM.
 UsmArray: TypeAlias = SupportsDLPack | SupportsSyclUsm

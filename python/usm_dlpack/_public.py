@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from usm_dlpack import _core
-from usm_dlpack._arrays import Place, SupportsSyclUsm, SyclDevice, UsmArray
+from usm_dlpack._arrays import Place, SupportsSyclUsm, SyclDevice, UsmArray, UsmType
 from usm_dlpack._core import DLPackTensor, UsmAllocation
 
-_USM_TYPES = ("host", "device", "shared")
+_USM_TYPES: tuple[UsmType, ...] = ("host", "device", "shared")
 
 
 def to_dlpack_tensor(
@@ -43,7 +43,7 @@ def to_dlpack_tensor(
         tuple (code, bits, lanes). None keeps the dtype of `obj`, which is uint8 for dpctl.memory.
         The name "float128" means DLPack's dtype of 128 bits, not NumPy's of 80. If an element has
         fewer than 8 bits, a name or a tuple means packed elements, and a type of ml_dtypes one
-        element per byte.
+        element per byte. The bytes are read as this dtype; nothing is converted.
     strides
         Distances between neighbours, in elements; they may be negative or zero. None means C order
         without gaps. If `obj` is not so itself, pass strides with any ``shape`` or ``byte_offset``,
@@ -94,7 +94,7 @@ def from_dlpack(
     *,
     device: Place | None = None,
     copy: bool | None = None,
-    usm_type: str | None = None,
+    usm_type: UsmType | None = None,
     order: Literal["C"] | None = None,
 ) -> DLPackTensor:
     """Import an array of another library, validated before its memory is used.
@@ -173,7 +173,7 @@ def empty(
     dtype: Any = "float32",
     *,
     device: Place | None = None,
-    usm_type: str | None = "device",
+    usm_type: UsmType | None = "device",
 ) -> DLPackTensor:
     """Make a tensor in new USM, in C order. Its elements have no particular values.
 
@@ -227,7 +227,7 @@ def validate(
     x: Any,
     /,
     *,
-    usm_types: Sequence[str] | str = _USM_TYPES,
+    usm_types: Sequence[UsmType] | UsmType = _USM_TYPES,
     backends: Sequence[str] | str | None = None,
     dtype: Any = None,
     ndim: int | None = None,

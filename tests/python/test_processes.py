@@ -130,7 +130,7 @@ def act():
     assert (tensor.device, tensor.__dlpack_device__()) == ((14, 0), (14, 0))
     assert (tensor.data, tensor.usm_type, tensor.readonly) == (proof.data, "shared", False)
     assert (proof.base, proof.size, proof.nbytes) == (tensor.data, 48, 48)
-    name = text[text.index("name=") : text.index(", nbytes")]
+    name = text[text.index("name=") : text.index(", sycl_queue")]
     assert repr(tensor) == text.replace(name, "name=?")
     assert repr(proof).startswith("UsmAllocation(usm_type='shared'")
 

@@ -39,7 +39,7 @@ def test_repr_names_what_matters(memory):
     name = tensor.sycl_device.name.strip()
     assert repr(tensor) == (
         "DLPackTensor(shape=(3, 4), strides=(4, 1), dtype=float32, usm_type='device', "
-        f"device=(14, 0), name={name!r}, nbytes=48, byte_extent=48)"
+        f"device=(14, 0), name={name!r}, sycl_queue='out of order', nbytes=48, byte_extent=48)"
     )
     read_only = to_dlpack_tensor(TypedArray(memory, data=(address_of(memory), True)))
     assert repr(read_only).endswith("byte_extent=48, read-only)")

@@ -4,7 +4,7 @@
 ``mypy --strict`` and pyright must find nothing here, with the package as it is installed.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ def describe(tensor: DLPackTensor) -> dict[str, object]:
     assert all(type(number) is int for number in numbers)
     assert_type(tensor.dtype, "np.dtype[Any] | str")
     assert_type(tensor.readonly, bool)
-    assert_type(tensor.usm_type, str)
+    assert_type(tensor.usm_type, Literal["host", "device", "shared", "unknown"])
     assert_type(tensor.device, tuple[int, int])
     assert_type(tensor.__sycl_usm_array_interface__, dict[str, Any])
     values: npt.NDArray[Any] = tensor.numpy()

@@ -261,7 +261,7 @@ void add_results(Module& m) {
         [](const sycl::queue& queue) { return twos<vector>(queue, sycl::usm::alloc::host); });
   m.def("result_in_host_memory", &in_host_memory);
   m.def("empty_result_at_null", [](const sycl::queue& queue) {
-    return owned_view(vector(nullptr, extents(0)), queue, 0);
+    return owned_view(vector(nullptr, extents(0)), queue, std::monostate());
   });
   m.def("result_of_nobody", [](const sycl::queue& queue) {
     return owned_view(vector(nullptr, extents(0)), queue, py::object());
