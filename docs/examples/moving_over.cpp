@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C++ of docs/how-to/moving_over.md, before and after, as a pybind11 extension. A test of
-// test_guide_examples.py builds and calls it.
+// The C++ of docs/how-to/moving_over.md, before and after, and of docs/how-to/pybind11.md, as
+// a pybind11 extension. A test of test_guide_examples.py builds and calls it.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -172,6 +172,24 @@ void add_field(py::module_& m) {
       });
 }
 
+struct keeper {
+  py::object values;  // a DLPackTensor, which has the queues of consumers
+
+  explicit keeper(usm_dlpack::owned_view<vector> x) : values(py::cast(std::move(x))) {}
+
+  void scale(float factor) const {
+    const auto x = py::cast<usm_dlpack::owned_view<vector>>(values);  // waits for these queues
+    after::scale(x, factor);
+  }
+};
+
+void add_keeper(py::module_& m) {
+  py::class_<keeper>(m, "Keeper")
+      .def(py::init<usm_dlpack::owned_view<vector>>())
+      .def_readonly("values", &keeper::values)
+      .def("scale", &keeper::scale);
+}
+
 void scale_(const at::Tensor& x, double factor) {
   const usm_dlpack::managed_tensor tensor(at::toDLPackVersioned(x));  // calls its deleter
   const auto view = usm_dlpack::to_mdspan<vector>(*tensor);           // proved
@@ -197,6 +215,7 @@ PYBIND11_MODULE(moving_over, m) {
   py::module_ now = m.def_submodule("after");
   now.def("scale", &after::scale);
   after::add_field(now);
+  after::add_keeper(now);
   now.def("scale_of_pytorch",
           [](const usm_dlpack::owned_view<after::vector>& x, double factor) {
             const DLDevice device = usm_dlpack::to_dlpack_tensor(x.view(), x.queue()).device();

@@ -226,6 +226,9 @@ def test_code_that_is_moved_over_does_the_same_as_before(moving_over, tensor):
     there = usm_dlpack.from_dlpack(after)
     assert (there.data, there.sycl_queue) == (after.values.data, row.sycl_queue)
     assert after.__dlpack_device__() == there.device
+    keeper = moving_over.after.Keeper(row)
+    keeper.scale(2)
+    assert np.array_equal(keeper.values.numpy(), np.full(row.shape, 16, row.dtype))
 
 
 @pytest.mark.extended
