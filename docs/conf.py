@@ -43,6 +43,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "sphinxcontrib.programoutput",
     "breathe",
 ]

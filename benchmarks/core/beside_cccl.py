@@ -41,8 +41,8 @@ MOST_TIME = 1.05
 
 NOTE = f"""\
 Instructions of a call, ours / CCCL's. In parentheses: the times of the fastest of many rounds, in
-which all conversions take turns. A range is over index types `int` and `int64_t`, dynamic and
-static extents, and compact and sliced tensors. `{" ".join(FLAGS)}`, all views in one program."""
+which all conversions take turns. A range is over layouts, index types, extents, and compact and
+sliced tensors. `{" ".join(FLAGS)}`, all views in one program."""
 NAMES = {"export": "`to_dlpack_tensor`", "import": "`to_mdspan`"}
 
 # By direction/layout/index type/extents or tensor/rank.
@@ -96,11 +96,11 @@ def time(program: Path) -> Ratios:
 
 
 def table(counts: Ratios, times: Ratios) -> str:
-    """Return a Markdown table: the span of the ratios of each layout and rank."""
+    """Return a Markdown table: the span of the ratios of each direction and rank."""
     rows: dict[str, dict[str, list[str]]] = {}
     for name in counts:
-        direction, layout, _, _, rank = name.split("/")
-        row = rows.setdefault(f"{NAMES[direction]}, {layout}", {})
+        direction, *_, rank = name.split("/")
+        row = rows.setdefault(NAMES[direction], {})
         row.setdefault(f"rank {rank}", []).append(name)
     ranks = next(iter(rows.values()))
     lines = [f"| | {' | '.join(ranks)} |", "|---" * (len(ranks) + 1) + "|"]

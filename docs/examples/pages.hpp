@@ -88,6 +88,14 @@ void lend(sycl::queue& queue, const std::vector<float>& values, Borrower borrow)
   sycl::free(memory, queue);  // nothing may use it any more
 }
 
+usm_dlpack::usm_array<device_matrix> copied(sycl::queue& queue,
+                                            sycl::buffer<float, 2> buffer) {
+  usm_dlpack::usm_array<device_matrix> array(queue, Kokkos::dextents<int, 2>(4, 6));
+  const sycl::host_accessor values(buffer, sycl::read_only);  // waits for the buffer's kernels
+  queue.copy(&values[{0, 0}], array.data(), values.size()).wait();
+  return array;
+}
+
 usm_dlpack::managed_tensor give(sycl::queue& queue, const std::vector<float>& values) {
   usm_dlpack::usm_array<device_matrix> array(queue, Kokkos::dextents<int, 2>(4, 6));
   queue.copy(values.data(), array.data(), 24);  // may be pending on return

@@ -40,10 +40,10 @@ def to_dlpack_tensor(
         ``numpy.reshape``. With ``strides`` pass all.
     dtype
         A NumPy dtype, a name of DLPack's such as "bfloat16", "float8_e4m3fn" or "float32x4", or a
-        tuple (code, bits, lanes). None keeps the dtype of `obj`, which is uint8 for dpctl.memory.
-        The name "float128" means DLPack's dtype of 128 bits, not NumPy's of 80. If an element has
-        fewer than 8 bits, a name or a tuple means packed elements, and a type of ml_dtypes one
-        element per byte. The bytes are read as this dtype; nothing is converted.
+        tuple (code, bits, lanes). The bytes are read as it, and never converted. None keeps the
+        dtype of `obj`, which is uint8 for dpctl.memory. The name "float128" means DLPack's dtype of
+        128 bits, not NumPy's of 80. If an element has fewer than 8 bits, a name or a tuple means
+        packed elements, and a type of ml_dtypes one element per byte.
     strides
         Distances between neighbours, in elements; they may be negative or zero. None means C order
         without gaps. If `obj` is not so itself, pass strides with any ``shape`` or ``byte_offset``,

@@ -2,12 +2,14 @@
 """Look at the pages of build/docs/html in Chromium, as wide as those of telephones to screens.
 
 No page is wider than its window, no text is cut off, no long column says the same in each row, and
-on the pages for authors of extensions a section is no longer than a screen. Run it by
-``python3 dev.py docs --browser``.
+on the pages for authors of extensions a section is no longer than a screen. The search finds what
+readers look for. Run it by ``python3 dev.py docs --browser``.
 """
 
+import re
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -16,6 +18,22 @@ CHROMIUM = "/usr/bin/chromium"
 WIDTHS = (320, 360, 480, 768, 1024, 1280, 1440, 1920)
 HEIGHT = 900
 OF_ONE_SCREEN = ("how-to/kernels.html", "how-to/nanobind.html")
+# What readers searched for, and a page that is among the first results.
+SEARCHED = {
+    "synchronise": "explanation/synchronisation.html",
+    "synchronisation": "explanation/synchronisation.html",
+    "(14, 3)": "explanation/device_id.html",
+    "performance": "speed.html",
+    "wrong result": "how-to/wrong_values.html",
+    "pickle": "how-to/threads.html",
+    "sklearn": "how-to/libraries.html",
+    "joblib": "how-to/threads.html",
+    "asyncio": "how-to/threads.html",
+    "notebook": "how-to/threads.html",
+    "issue": "how-to/report.html",
+    "what changed": "changelog.html",
+}
+FIRST_RESULTS = 5
 LAYOUT = """() => {
   const found = [];
   const root = document.documentElement;
@@ -59,6 +77,14 @@ def look_at(page: Page, name: str, width: int) -> list[str]:
     return found
 
 
+def search(page: Page, words: str) -> list[str]:
+    """Return the addresses of the first results of a search."""
+    page.goto((SITE / "search.html").as_uri() + f"?q={quote(words)}")
+    page.get_by_text(re.compile("Search finished|did not match")).wait_for()
+    links = page.locator("#search-results ul.search > li > a").all()[:FIRST_RESULTS]
+    return [str(link.get_attribute("href")) for link in links]
+
+
 def main() -> int:
     """Look at all pages; return 1 if something is wrong."""
     names = sorted(str(file.relative_to(SITE)) for file in SITE.rglob("*.html"))
@@ -73,6 +99,12 @@ def main() -> int:
                     print(f"{name}, {width} pixels: {line}")
                     wrong += 1
             page.close()
+        page = browser.new_page()
+        for words, name in SEARCHED.items():
+            found = search(page, words)
+            if not any(address.startswith(name) for address in found):
+                print(f"search for {words!r}: expected {name}, found {found}")
+                wrong += 1
         browser.close()
     print(f"{len(names)} pages in {len(WIDTHS)} widths: {wrong or 'nothing'} wrong")
     return 1 if wrong or not names else 0

@@ -10,11 +10,15 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import clean_environment
+import dpctl
 import guide
+import numpy as np
 import pytest
 import usm_dlpack
 from memory_sources import new_queue
@@ -47,6 +51,16 @@ def test_the_queue_of_pytorch_is_taken_as_its_page_says(tensor):
     names = {"torch": torch, "usm_dlpack": usm_dlpack}
     exec(code, names)
     assert names["import_for_pytorch"](tensor).sycl_queue == queue
+
+
+def test_a_stream_of_pytorch_is_made_of_a_queue_as_its_page_says():
+    """PyTorch gets the address of the queue. No PyTorch for a GPU is needed."""
+    queue = new_queue()
+    torch = SimpleNamespace(xpu=SimpleNamespace(get_stream_from_external=lambda address: address))
+    (program,) = [p for p in guide.programs_of("how-to/moving_over") if "torch" in p.modules]
+    names = {"torch": torch}
+    exec(program.code.replace("import torch\n", ""), names)
+    assert names["stream_of"](queue) == queue.addressof_ref()
 
 
 def texts(page: str, wanted: str = "console") -> list[str]:
@@ -180,6 +194,52 @@ def test_an_extension_is_compiled_without_cmake_as_the_page_says(tmp_path, proje
     shutil.copy(project_root / "examples/pybind11/extension.cpp", tmp_path / "program.cpp")
     flags = "-shared -fPIC -fvisibility=hidden $(python -m pybind11 --includes)"
     assert shell(COMPILE.replace("g++", f"g++ {flags}"), tmp_path).stderr == ""
+
+
+@pytest.fixture(scope="module")
+def moving_over(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return the extension of the page on moving code over, built as the page on CMake says."""
+    folder = tmp_path_factory.mktemp("moving_over")
+    for name in ("moving_over.cpp", "torch_stand_in.hpp"):
+        shutil.copy(guide.DOCS / "examples" / name, folder)
+    flags = "-shared -fPIC -fvisibility=hidden $(python -m pybind11 --includes)"
+    command = COMPILE.replace("g++", f"g++ {flags}").replace("program.cpp", "moving_over.cpp")
+    shell(command.replace("-o program", "-o moving_over.so"), folder)
+    spec = spec_from_file_location("moving_over", folder / "moving_over.so")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.extended
+def test_code_that_is_moved_over_does_the_same_as_before(moving_over, tensor):
+    tensor.copy_from(np.ones(tensor.shape, tensor.dtype))
+    row = usm_dlpack.to_dlpack_tensor(tensor, shape=tensor.size)
+    moving_over.before.scale(row, 2)
+    moving_over.after.scale(row, 2)
+    moving_over.after.scale_of_pytorch(row, 2)
+    assert np.array_equal(row.numpy(), np.full(row.shape, 8, row.dtype))
+    before = moving_over.before.Field(row.sycl_queue, 5)
+    after = moving_over.after.Field(row.sycl_queue, 5)
+    assert before.values.shape == after.values.shape == (5,)
+    assert usm_dlpack.from_dlpack(before.__dlpack__()).shape == (5,)
+    there = usm_dlpack.from_dlpack(after)
+    assert (there.data, there.sycl_queue) == (after.values.data, row.sycl_queue)
+    assert after.__dlpack_device__() == there.device
+    keeper = moving_over.after.Keeper(row)
+    keeper.scale(2)
+    assert np.array_equal(keeper.values.numpy(), np.full(row.shape, 16, row.dtype))
+
+
+@pytest.mark.extended
+def test_kernels_of_opencl_c_and_spirv_are_launched_as_the_page_says(tmp_path, driver):
+    shutil.copy(guide.DOCS / "examples/opencl_kernel.cpp", tmp_path / "program.cpp")
+    (link,) = texts("how-to/opencl")
+    shell(COMPILE.rstrip() + link.replace("g++ ...", ""), tmp_path)
+    spirv = Path(dpctl.__file__).parent / "tests/input_files/multi_kernel.spv"
+    variables = {"OCL_ICD_FILENAMES": str(driver)}
+    done = clean_environment.run(tmp_path / "program", spirv, **variables)
+    assert (done.stdout, done.stderr) == ("0 2 4\n42 42\n", "")
 
 
 @pytest.mark.extended

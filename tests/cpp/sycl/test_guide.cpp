@@ -123,6 +123,14 @@ TEST(Guide, AProducerDescribesMemoryFromItsEnd) {
   EXPECT_EQ(taken.data_handle() + taken.mapping()(3, 5), array.data());
 }
 
+TEST(Guide, ABufferIsCopied) {
+  sycl::queue queue = queue_on();
+  const auto array = copied(queue, sycl::buffer<float, 2>(twos.data(), sycl::range<2>(4, 6)));
+  std::vector<float> values(24);
+  queue.copy(array.data(), values.data(), 24).wait();
+  EXPECT_EQ(values, twos);
+}
+
 TEST(Guide, AProducerLends) {
   sycl::queue queue = queue_on();
   lend(queue, twos, [&](const DLTensor& tensor) {
