@@ -105,6 +105,7 @@ def refusing_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "program"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("page", REFUSED_CPP)
 def test_the_cpp_of_a_page_is_refused_with_the_sentence_that_it_shows(
     page, refusing_program, variables_of, driver
