@@ -241,7 +241,7 @@ def test_many_arrays_leave_nothing_behind(adapter):
 
 @spec("release.copy", ARRAY_API, "A copy is the consumer's, and goes with its array.")
 def test_copies_are_freed(adapter):
-    foreign = foreign_of(adapter, np.ones(2 << 20, "f4"))
+    foreign = foreign_of(adapter, np.ones(1 << 20, "f4"))
     assert growth(lambda: take(adapter, foreign, copy=True), 32) < 64 << 20
 
 

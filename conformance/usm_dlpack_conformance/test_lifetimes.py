@@ -59,7 +59,7 @@ def test_a_consumed_tensor_outlives_its_capsule(adapter):
     call_deleter(content)
 
 
-LARGE = np.ones(2 << 20, "f4")  # 8 MiB
+LARGE = np.ones(1 << 20, "f4")  # 4 MiB
 
 
 def check_memory_returns(adapter: Any, use: Any) -> None:

@@ -113,7 +113,7 @@ def build(adapter: Path | None) -> None:
     if not (VENV.folder / "lib" / ADAPTER).exists():
         raise NoGpuError(f"expected the runtime's {ADAPTER}, found none; pass --adapter FILE")
     VENV.install_project("-q", ".[test]")
-    VENV.run("cmake", "--preset", "quick", "-B", BUILD)
+    VENV.run("cmake", "--preset", "drivers", "-B", BUILD)
     VENV.run("cmake", "--build", BUILD, "--target", "sycl_tests")
 
 

@@ -74,7 +74,7 @@ class Tests:
         self.targets = ["static_tests", "core_tests"] if core else ["sycl_tests"]
         self.label = "core" if core else "sycl"
         choice = f"-DUSM_DLPACK_TEST_FILES={files}"
-        configure = ["cmake", "--preset", "quick", "-B", self.build, choice]
+        configure = ["cmake", "--preset", "strict", "-B", self.build, choice]
         subprocess.run(configure, cwd=COPY, check=True, stdout=subprocess.DEVNULL)
 
     def notice(self) -> bool:

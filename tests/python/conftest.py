@@ -18,6 +18,7 @@ pytest.register_assert_rewrite("capsules", "refusals", "memory_sources", "pendin
 
 import clean_environment  # noqa: E402
 import dpctl  # noqa: E402
+import extension_under_test  # noqa: E402
 import time_limit  # noqa: E402
 import usm_dlpack  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
@@ -124,6 +125,8 @@ def new_process(tmp_path_factory: pytest.TempPathFactory) -> Process:
     def run(
         code: str | None = None, *, arguments: tuple[str, ...] = (), **variables: str
     ) -> subprocess.CompletedProcess[str]:
+        if code is not None and "extension_under_test" in code:
+            extension_under_test.build(extension_under_test.NAME)
         if code is not None:
             code = "import time_limit\ntime_limit.begin()\n" + textwrap.dedent(code)
             arguments = ("-c", code, *arguments)

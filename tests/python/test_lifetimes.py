@@ -324,7 +324,14 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
+# The others are extended.
+QUICK_CALLS = {"a copy", "an extension", "an owner that goes"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [pytest.param(c, marks=() if c in QUICK_CALLS else pytest.mark.extended) for c in CALLS],
+)
 def test_daemon_threads_may_be_inside_when_the_process_ends(call, succeed):
     """Python before 3.14 ends a thread that asks for the GIL then, by unwinding its stack."""
     assert succeed(BEGIN + DAEMONS.format(call=CALLS[call])) == ""

@@ -184,7 +184,7 @@ def host_copy(tensor: Any, width: int) -> Any:
     return elements(values, -low, view, width)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(
     view=views(),
     dtype=st.sampled_from(DTYPES + PADDED),
@@ -265,7 +265,7 @@ def foreign_view(view: View, data: int, dtype: Any, legacy: bool, offset: int) -
     return foreign
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(
     view=any_views,
     dtype=st.sampled_from(DTYPES + PADDED),
@@ -302,7 +302,7 @@ def test_a_copy_has_the_same_bits_in_an_element_for_each_index(
         assert np.array_equal(bits, expected.ravel())
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(
     view=views().filter(lambda view: view.layout != "broadcast"),
     dtype=st.sampled_from([dtype for dtype in DTYPES + PADDED if width_of(dtype) % 8 == 0]),
@@ -341,7 +341,7 @@ def test_copy_from_writes_each_element_and_nothing_else(
     assert np.array_equal(found, expected)
 
 
-@settings(max_examples=800)
+@settings(max_examples=200)
 @given(
     view=any_views.filter(lambda view: 0 not in view.shape),
     dtype=st.sampled_from(DTYPES + PADDED),

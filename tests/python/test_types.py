@@ -8,7 +8,7 @@ import guide
 import pytest
 import typed_consumer
 import usm_dlpack
-from type_checkers import CHECKERS, checked_by
+from type_checkers import checked_by
 from usm_dlpack._core import CudaView, HostView
 
 CONSUMER = Path(typed_consumer.__file__)
@@ -42,7 +42,7 @@ values = numpy.asarray(usm_dlpack.from_dlpack(memory).host_view())
 """
 
 
-@pytest.mark.parametrize("checker", CHECKERS)
+@pytest.mark.parametrize("checker", ["pyright", pytest.param("mypy", marks=pytest.mark.extended)])
 def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
     sources = {
         "consumer.py": CONSUMER.read_text(),
@@ -61,6 +61,7 @@ def test_right_uses_are_typed_and_wrong_ones_found(checker, tmp_path):
     assert "is not defined" not in done.stdout, done.stdout
 
 
+@pytest.mark.extended
 def test_a_program_with_dpctl_is_typed_with_the_settings_of_its_page(tmp_path):
     (settings,) = [text for language, text in guide.blocks_of("how-to/dpctl") if language == "toml"]
     (tmp_path / "with_dpctl.py").write_text(WITH_DPCTL)

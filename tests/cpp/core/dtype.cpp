@@ -5,7 +5,7 @@
 
 #include <complex>
 
-namespace {
+namespace test_dtype {
 
 using namespace usm_dlpack_test;
 
@@ -33,4 +33,4 @@ TEST(Dtype, PrintsNameWidthLanesAndRawNumbers) {
   EXPECT_EQ(to_string({255, 255, 65535}), "unknownx65535 (code 255, bits 255, lanes 65535)");
 }
 
-}  // namespace
+}  // namespace test_dtype

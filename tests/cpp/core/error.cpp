@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-namespace {
+namespace test_error {
 
 using namespace usm_dlpack_test;
 
@@ -65,4 +65,4 @@ TEST(Error, KeepsNothingWhereThereIsNoMemoryForIt) {
   EXPECT_GT(failed, 5) << "the parts and the sentence are allocated";
 }
 
-}  // namespace
+}  // namespace test_error

@@ -14,7 +14,7 @@
 #include <new>
 #include <stdexcept>
 
-namespace {
+namespace test_managed {
 
 using namespace usm_dlpack_test;
 
@@ -297,4 +297,4 @@ TEST(Managed, ReadsNoMoreOfAnotherMajorVersionThanItsDeleter) {
   EXPECT_EQ(other.deleted, 1);
 }
 
-}  // namespace
+}  // namespace test_managed

@@ -4,21 +4,21 @@
 // refused.
 #include <rules_in_order.hpp>
 
-namespace {
+namespace test_order_of_checks {
 
 /// 32 elements of 4 bits, packed, in a type that is aligned to more than they are.
 struct alignas(16) packed_x32 {
   std::array<std::uint8_t, 16> bytes;
 };
 
-}  // namespace
+}  // namespace test_order_of_checks
 
 template <>
-struct usm_dlpack::data_type_of<packed_x32> {
+struct usm_dlpack::data_type_of<test_order_of_checks::packed_x32> {
   static constexpr DLDataType value{type_code::float4_e2m1fn, 4, 32};
 };
 
-namespace {
+namespace test_order_of_checks {
 
 using namespace usm_dlpack_test;
 
@@ -161,4 +161,4 @@ TEST(OrderOfChecks, ALegacyManagedTensorRefusesConstElementsBeforeItLooksAtTheVi
   }
 }
 
-}  // namespace
+}  // namespace test_order_of_checks

@@ -5,7 +5,7 @@
 #include <allocation_counter.hpp>
 #include <valid_tensor.hpp>
 
-namespace {
+namespace test_structure {
 
 using namespace usm_dlpack_test;
 
@@ -63,4 +63,4 @@ TEST(Structure, NamesDeviceTypesFromTheFirstToTheLastOfDlpack) {
   EXPECT_EQ(device_type_name(19), "unknown (19)");
 }
 
-}  // namespace
+}  // namespace test_structure

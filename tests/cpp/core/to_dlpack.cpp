@@ -6,7 +6,7 @@
 #include <odd_views.hpp>
 #include <view_elements.hpp>
 
-namespace {
+namespace test_to_dlpack {
 
 using namespace usm_dlpack_test;
 
@@ -185,4 +185,4 @@ TEST(DlpackTensor, CopiesPointIntoThemselves) {
   expect_same_elements(copy.get(), facts_of(view));
 }
 
-}  // namespace
+}  // namespace test_to_dlpack

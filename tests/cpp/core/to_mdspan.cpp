@@ -8,17 +8,17 @@
 
 #include <tuple>
 
-namespace {
+namespace test_to_mdspan {
 struct no_dlpack_number {
   unsigned char byte;
 };
-}  // namespace
+}  // namespace test_to_mdspan
 template <>
-struct usm_dlpack::data_type_of<no_dlpack_number> {
+struct usm_dlpack::data_type_of<test_to_mdspan::no_dlpack_number> {
   static constexpr DLDataType value{kDLFloat, 8, 1};
 };
 
-namespace {
+namespace test_to_mdspan {
 
 using namespace usm_dlpack_test;
 
@@ -358,4 +358,4 @@ TEST(ToMdspan, TakesEveryMinorVersionAndLeavesTheDeleterAlone) {
   EXPECT_EQ(versioned.deleted + legacy.deleted, 0);
 }
 
-}  // namespace
+}  // namespace test_to_mdspan

@@ -12,7 +12,7 @@
 #include <cuda/__mdspan/layout_stride_relaxed.h>
 #include <cuda/__mdspan/strides.h>
 
-namespace {
+namespace test_strides_of_cccl {
 
 using namespace usm_dlpack_test;
 
@@ -34,4 +34,4 @@ TEST(StridesOfCccl, AreTakenOfEverySignAndMustFitItsIntegers) {
                  "strides[0]", "a value that the view's index type int8_t holds", "200");
 }
 
-}  // namespace
+}  // namespace test_strides_of_cccl

@@ -4,7 +4,7 @@
 // reference implementation has both today. Other paddings are those of tests/fuzz/.
 #include <view_elements.hpp>
 
-namespace {
+namespace test_padded_layouts {
 
 using namespace usm_dlpack_test;
 
@@ -77,4 +77,4 @@ TEST(Submdspan, KeepsEveryElementOfASlice) {
   expect_round_trip(Kokkos::submdspan(whole, std::pair{1, 3}, 2, Kokkos::full_extent));
 }
 
-}  // namespace
+}  // namespace test_padded_layouts

@@ -4,6 +4,8 @@
 // them.
 #include <usm_dlpack/core/config.hpp>
 
+namespace static_config {
+
 using namespace usm_dlpack;
 
 static_assert(kDLOneAPI == 14);
@@ -30,3 +32,5 @@ static_assert(flag::is_subbyte_type_padded == DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYP
 #endif
 static_assert(flag::is_subbyte_type_padded == 4);
 static_assert(flag::all == 7);
+
+}  // namespace static_config

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace {
+namespace static_dlpack_tensor {
 
 using namespace usm_dlpack;
 
@@ -47,4 +47,4 @@ constexpr auto reversed =
                      device);
 static_assert(reversed.strides()[0] == -1);
 
-}  // namespace
+}  // namespace static_dlpack_tensor

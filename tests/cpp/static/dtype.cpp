@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace {
+namespace static_dtype {
 
 using namespace usm_dlpack;
 
@@ -27,18 +27,18 @@ struct in_no_table {
 enum old_enum { old_enumerator };
 enum class new_enum : int { enumerator };
 
-}  // namespace
+}  // namespace static_dtype
 
 template <int Code, int Bits, int Lanes, std::size_t Bytes>
-struct usm_dlpack::data_type_of<declared<Code, Bits, Lanes, Bytes>> {
+struct usm_dlpack::data_type_of<static_dtype::declared<Code, Bits, Lanes, Bytes>> {
   static constexpr DLDataType value{Code, Bits, Lanes};
 };
 template <>
-struct usm_dlpack::data_type_of<says_no_dtype> {
+struct usm_dlpack::data_type_of<static_dtype::says_no_dtype> {
   static constexpr int value = 32;
 };
 
-namespace {
+namespace static_dtype {
 
 /// Whether `data_type_v<T>` is there, as an overload set sees it.
 template <class T, class = void>
@@ -148,4 +148,4 @@ static_assert(!same({2, 32, 1}, {1, 32, 1}) && !same({1, 32, 1}, {2, 32, 1}));
 static_assert(!same({2, 32, 1}, {2, 16, 1}) && !same({2, 16, 1}, {2, 32, 1}));
 static_assert(!same({2, 32, 2}, {2, 32, 1}) && !same({2, 32, 1}, {2, 32, 2}));
 
-}  // namespace
+}  // namespace static_dtype

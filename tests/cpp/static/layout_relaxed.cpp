@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace {
+namespace static_layout_relaxed {
 
 using usm_dlpack::layout_relaxed;
 
@@ -162,4 +162,4 @@ static_assert(are_comparable<left_2d, mapping_2d> && !are_comparable<mapping_2d,
 static_assert(!are_comparable<mapping_2d, layout_relaxed::mapping<small>> &&
               !are_comparable<md::layout_stride::mapping<small>, mapping_2d>);
 
-}  // namespace
+}  // namespace static_layout_relaxed

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace {
+namespace static_strides {
 
 using namespace usm_dlpack::detail;
 
@@ -37,4 +37,4 @@ static_assert(unique({0, 3}, {0, 0}), "no elements overlap");
 static_assert(unique({2, 2}, {max, -1}) && unique({1, 2}, {0, min}));
 static_assert(!unique({2, 3}, {max, max}), "not proved: offsets beyond int64_t");
 
-}  // namespace
+}  // namespace static_strides

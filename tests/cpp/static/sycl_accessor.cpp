@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace {
+namespace static_sycl_accessor {
 
 using namespace usm_dlpack;
 using alloc = sycl::usm::alloc;
@@ -131,4 +131,4 @@ static_assert(!std::is_constructible_v<usm_array<strided_view>, sycl::queue, ext
 static_assert(
     std::is_constructible_v<usm_array<strided_view>, sycl::queue, strided_view::mapping_type>);
 
-}  // namespace
+}  // namespace static_sycl_accessor

@@ -17,7 +17,7 @@
 template <>
 inline constexpr bool usm_dlpack::is_plain_accessor_v<odd::bytes_accessor<float>> = true;
 
-namespace {
+namespace static_view {
 
 using usm_dlpack_test::padded_float4;
 
@@ -104,4 +104,4 @@ static_assert(no_way<view_1d<float, odd::layout_swapped>>());
 static_assert(can<exported, md::mdspan<float, md::extents<int>, odd::layout_swapped>>,
               "one element needs no strides");
 
-}  // namespace
+}  // namespace static_view

@@ -30,14 +30,19 @@ std::vector<std::string> include_options() {
   return options;
 }
 
-const char* const with_views = R"(
+// All kernels have one source, since a build takes seconds.
+const char* const launched_text = R"(
   #define MDSPAN_IMPL_STANDARD_NAMESPACE Kokkos
   #define MDSPAN_IMPL_PROPOSED_NAMESPACE Experimental
   #include <sycl/sycl.hpp>
   #include <mdspan/mdspan.hpp>
   #include <usm_dlpack/core.hpp>
   #include <usm_dlpack/sycl/accessor.hpp>
-  namespace syclext = sycl::ext::oneapi;
+  namespace experimental = sycl::ext::oneapi::experimental;
+  using namespace sycl::ext::oneapi::this_work_item;
+  #define KERNEL(dimensions) extern "C" \
+    SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<dimensions>)) void
+
   using accessor =
       usm_dlpack::usm_accessor<sycl::usm::alloc::device, Kokkos::default_accessor<float>>;
   using extents = Kokkos::dextents<long, 2>;
@@ -45,10 +50,8 @@ const char* const with_views = R"(
   using relaxed_view = Kokkos::mdspan<float, extents, usm_dlpack::layout_relaxed, accessor>;
   // Of what no rule can refuse: a kernel throws nothing.
   using column_view = Kokkos::mdspan<float, Kokkos::extents<int, 4, 6>, Kokkos::layout_left>;
-  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY(
-      (syclext::experimental::nd_range_kernel<1>))
-  void copy_backwards(right_view from, relaxed_view to, long* told) {
-    const auto i = syclext::this_work_item::get_nd_item<1>().get_global_linear_id();
+  KERNEL(1) copy_backwards(right_view from, relaxed_view to, long* told) {
+    const auto i = get_nd_item<1>().get_global_linear_id();
     const std::array<long, 2> index{long(i) / from.extent(1), long(i) % from.extent(1)};
     to[index] = 2 * from[index];
     if (i == 0) {
@@ -64,136 +67,10 @@ const char* const with_views = R"(
       std::copy(all, all + 8, told);
     }
   }
-)";
 
-// What `launch` with a queue does not take.
-static_assert(usm_dlpack::detail::is_address<float*>);
-static_assert(usm_dlpack::detail::is_address<char[5]>);
-static_assert(usm_dlpack::detail::is_address<std::nullptr_t>);
-static_assert(!usm_dlpack::detail::is_address<long>);
-
-TEST(KernelSource, AKernelIndexesAndDescribesViewsOfDeviceUsm) {
-  static const kernel_source source(with_views, include_options());
-  using extents_type = md::dextents<long, 2>;
-  using right_view = device_mdspan<md::mdspan<float, extents_type>>;
-  using relaxed_view = device_mdspan<md::mdspan<float, extents_type, layout_relaxed>>;
-  sycl::queue queue = queue_on();
-  const usm_memory given(alloc::device, 24 * sizeof(float), queue);
-  const usm_memory received(alloc::device, 24 * sizeof(float), queue);
-  const usm_memory told(alloc::shared, 8 * sizeof(long), queue);
-  std::array<float, 24> numbers{};
-  std::iota(numbers.begin(), numbers.end(), 0.0F);
-  queue.memcpy(given.at(), numbers.data(), sizeof numbers).wait();
-
-  const right_view from(given.as<float>(), 4, 6);
-  const relaxed_view to(received.as<float>(),
-                        relaxed_view::mapping_type(extents_type(4, 6), {-6, -1}));
-  queue
-      .submit([&](sycl::handler& handler) {
-        handler.set_args(from, to, told.as<long>());
-        handler.parallel_for(sycl::nd_range<1>(24, 6), source.find(queue, "copy_backwards"));
-      })
-      .wait();
-  queue.memcpy(numbers.data(), received.at(), sizeof numbers).wait();
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    EXPECT_EQ(numbers[i], 2 * static_cast<float>(23 - i));
-  }
-  const long* const first = told.as<long>();
-  EXPECT_EQ(std::vector<long>(first, first + 8),
-            (std::vector<long>{sizeof(relaxed_view), 23, 24, 1, 5, 32, 6, 4}));
-}
-
-using row = md::mdspan<int, md::dextents<int, 1>>;
-using shared_row = shared_mdspan<row>;
-
-const char* const one_value = R"(
-  #include <sycl/sycl.hpp>
-  namespace experimental = sycl::ext::oneapi::experimental;
   extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::single_task_kernel))
-  void set(int* x) { *x = VALUE; }
-)";
-const kernel_source& one_kernel() {
-  static const kernel_source source(one_value, {"-DVALUE=9"});
-  return source;
-}
+  void set_9(int* x) { *x = 9; }
 
-TEST(KernelSource, ASingleTaskKernelIsLaunchedAsOneWorkItem) {
-  const sycl::queue queue = queue_on();
-  const usm_memory memory(alloc::shared, sizeof(int), queue);
-  one_kernel().launch(queue, "set", 1, row(memory.as<int>(), 1));
-  EXPECT_EQ(*memory.as<int>(), 9);
-}
-
-TEST(KernelSource, ThreadsGetKernelsOfOneBuildForAContext) {
-  const sycl::queue queue = queue_on();
-  of_each_thread<std::optional<sycl::kernel>> found;
-  on_eight_threads([&](std::size_t i) { found[i].value = one_kernel().find(queue, "set"); });
-  for (const auto& kernel : found) {
-    EXPECT_EQ(*kernel.value, *found[0].value);
-  }
-}
-
-TEST(KernelSource, EachDeviceOfAContextHasKernelsOfItsOwn) {
-  const std::vector<sycl::device> parts = sub_devices();
-  const sycl::context context(parts);
-  for (const sycl::device& part : {parts.at(0), parts.at(1)}) {
-    const sycl::kernel found = one_kernel().find(sycl::queue(context, part), "set");
-    EXPECT_EQ(found.get_kernel_bundle().get_devices(), std::vector{part});
-  }
-}
-
-TEST(KernelSource, ABuildOfKernelsKeepsNoOtherContextWaiting) {
-  using clock = std::chrono::steady_clock;
-  const sycl::queue queue = queue_on();
-  const sycl::queue other(sycl::context(queue.get_device()), queue.get_device());
-  one_kernel().find(queue, "set");
-  std::atomic<bool> is_built{false};
-  const clock::time_point start = clock::now();
-  std::thread building([&] {
-    EXPECT_EQ(one_kernel().find(other, "set").get_context(), other.get_context());
-    is_built = true;
-  });
-  clock::duration longest{};
-  while (!is_built) {
-    const clock::time_point before = clock::now();
-    EXPECT_EQ(one_kernel().find(queue, "set").get_context(), queue.get_context());
-    longest = std::max(longest, clock::now() - before);
-  }
-  EXPECT_LT(longest, (clock::now() - start) / 2);
-  building.join();
-}
-
-/// Code and sentence of the error that a search for a kernel ends in.
-std::pair<std::error_code, std::string> refused(const kernel_source& source,
-                                                const std::string& name) {
-  try {
-    source.find(queue_on(), name);
-    return {};
-  } catch (const sycl::exception& error) {
-    return {error.code(), error.what()};
-  }
-}
-
-TEST(KernelSource, ABuildOfKernelsThatFailsHasTheLogAndIsTriedAgain) {
-  const std::string folder = testing::TempDir();
-  const std::string header = folder + "kernel_source_later.hpp";
-  std::remove(header.c_str());
-  static const kernel_source source(
-      std::string("#include <kernel_source_later.hpp>") + one_value, {"-I" + folder});
-  const auto [code, sentence] = refused(source, "set");
-  EXPECT_EQ(code, sycl::errc::build);
-  EXPECT_NE(sentence.find("'kernel_source_later.hpp' file not found"), std::string::npos)
-      << sentence;
-  std::ofstream(header) << "#define VALUE 2";
-  EXPECT_NO_THROW(source.find(queue_on(), "set"));
-}
-
-const char* const launched_text = R"(
-  #include <sycl/sycl.hpp>
-  namespace experimental = sycl::ext::oneapi::experimental;
-  using namespace sycl::ext::oneapi::this_work_item;
-  #define KERNEL(dimensions) extern "C" \
-    SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<dimensions>)) void
   KERNEL(1) count_1(int* seen, long columns) {
     const long j = get_nd_item<1>().get_global_id(0);
     if (j < columns) { ++seen[j]; }
@@ -219,8 +96,125 @@ const char* const launched_text = R"(
   }
 )";
 const kernel_source& launched() {
-  static const kernel_source source(launched_text);
+  static const kernel_source source(launched_text, include_options());
   return source;
+}
+
+// What `launch` with a queue does not take.
+static_assert(usm_dlpack::detail::is_address<float*>);
+static_assert(usm_dlpack::detail::is_address<char[5]>);
+static_assert(usm_dlpack::detail::is_address<std::nullptr_t>);
+static_assert(!usm_dlpack::detail::is_address<long>);
+
+TEST(KernelSource, AKernelIndexesAndDescribesViewsOfDeviceUsm) {
+  using extents_type = md::dextents<long, 2>;
+  using right_view = device_mdspan<md::mdspan<float, extents_type>>;
+  using relaxed_view = device_mdspan<md::mdspan<float, extents_type, layout_relaxed>>;
+  sycl::queue queue = queue_on();
+  const usm_memory given(alloc::device, 24 * sizeof(float), queue);
+  const usm_memory received(alloc::device, 24 * sizeof(float), queue);
+  const usm_memory told(alloc::shared, 8 * sizeof(long), queue);
+  std::array<float, 24> numbers{};
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  queue.memcpy(given.at(), numbers.data(), sizeof numbers).wait();
+
+  const right_view from(given.as<float>(), 4, 6);
+  const relaxed_view to(received.as<float>(),
+                        relaxed_view::mapping_type(extents_type(4, 6), {-6, -1}));
+  queue
+      .submit([&](sycl::handler& handler) {
+        handler.set_args(from, to, told.as<long>());
+        handler.parallel_for(sycl::nd_range<1>(24, 6),
+                             launched().find(queue, "copy_backwards"));
+      })
+      .wait();
+  queue.memcpy(numbers.data(), received.at(), sizeof numbers).wait();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    EXPECT_EQ(numbers[i], 2 * static_cast<float>(23 - i));
+  }
+  const long* const first = told.as<long>();
+  EXPECT_EQ(std::vector<long>(first, first + 8),
+            (std::vector<long>{sizeof(relaxed_view), 23, 24, 1, 5, 32, 6, 4}));
+}
+
+using row = md::mdspan<int, md::dextents<int, 1>>;
+using shared_row = shared_mdspan<row>;
+
+TEST(KernelSource, ASingleTaskKernelIsLaunchedAsOneWorkItem) {
+  const sycl::queue queue = queue_on();
+  const usm_memory memory(alloc::shared, sizeof(int), queue);
+  launched().launch(queue, "set_9", 1, row(memory.as<int>(), 1));
+  EXPECT_EQ(*memory.as<int>(), 9);
+}
+
+TEST(KernelSource, ThreadsGetKernelsOfOneBuildForAContext) {
+  const sycl::queue queue = queue_on();
+  of_each_thread<std::optional<sycl::kernel>> found;
+  on_eight_threads([&](std::size_t i) { found[i].value = launched().find(queue, "set"); });
+  for (const auto& kernel : found) {
+    EXPECT_EQ(*kernel.value, *found[0].value);
+  }
+}
+
+TEST(KernelSource, EachDeviceOfAContextHasKernelsOfItsOwn) {
+  const std::vector<sycl::device> parts = sub_devices();
+  const sycl::context context(parts);
+  for (const sycl::device& part : {parts.at(0), parts.at(1)}) {
+    const sycl::kernel found = launched().find(sycl::queue(context, part), "set");
+    EXPECT_EQ(found.get_kernel_bundle().get_devices(), std::vector{part});
+  }
+}
+
+TEST(KernelSource, ABuildOfKernelsKeepsNoOtherContextWaiting) {
+  using clock = std::chrono::steady_clock;
+  const sycl::queue queue = queue_on();
+  const sycl::queue other(sycl::context(queue.get_device()), queue.get_device());
+  launched().find(queue, "set");
+  std::atomic<bool> is_built{false};
+  const clock::time_point start = clock::now();
+  std::thread building([&] {
+    EXPECT_EQ(launched().find(other, "set").get_context(), other.get_context());
+    is_built = true;
+  });
+  clock::duration longest{};
+  while (!is_built) {
+    const clock::time_point before = clock::now();
+    EXPECT_EQ(launched().find(queue, "set").get_context(), queue.get_context());
+    longest = std::max(longest, clock::now() - before);
+  }
+  EXPECT_LT(longest, (clock::now() - start) / 2);
+  building.join();
+}
+
+/// Code and sentence of the error that a search for a kernel ends in.
+std::pair<std::error_code, std::string> refused(const kernel_source& source,
+                                                const std::string& name) {
+  try {
+    source.find(queue_on(), name);
+    return {};
+  } catch (const sycl::exception& error) {
+    return {error.code(), error.what()};
+  }
+}
+
+TEST(KernelSource, ABuildOfKernelsThatFailsHasTheLogAndIsTriedAgain) {
+  const std::string folder = testing::TempDir();
+  const std::string text = R"(
+    #include <kernel_source_later.hpp>
+    #include <sycl/sycl.hpp>
+    namespace experimental = sycl::ext::oneapi::experimental;
+    extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::single_task_kernel))
+    void set(int* x) { *x = VALUE; }
+  )";
+  const std::string header = folder + "kernel_source_later.hpp";
+  std::remove(header.c_str());
+  static const kernel_source source(text, {"-I" + folder});
+  const auto [code, sentence] = refused(source, "set");
+  EXPECT_EQ(code, sycl::errc::build);
+  EXPECT_NE(sentence.find("'kernel_source_later.hpp' file not found"), std::string::npos)
+      << sentence;
+  std::ofstream(header) << "#define VALUE 2";
+  EXPECT_NO_THROW(source.find(queue_on(), "set"));
 }
 
 TEST(KernelSource, AFunctionThatIsNotDeclaredAsAKernelIsRefused) {

@@ -15,12 +15,17 @@ import usm_dlpack
 
 PROJECT = Path(__file__).with_name("extension_project")
 NAME = "extension_under_test_module"
+# The targets that are built, for the processes that this one starts.
+BUILT = "EXTENSIONS_UNDER_TEST"
 
 
 def build(target: str = "all") -> Path:
     """Build one extension or all, or what has changed of them, and return their folder."""
     place = hashlib.sha256(bytes(Path(sys.prefix))).hexdigest()[:16]
     folder = PROJECT.parents[3] / "build" / "extension_under_test" / place
+    built = os.environ.get(BUILT, "").split()
+    if target in built:
+        return folder
     tools = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for command in (
         [
@@ -33,6 +38,7 @@ def build(target: str = "all") -> Path:
         with time_limit.paused():
             done = subprocess.run(command, env=tools, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+    os.environ[BUILT] = " ".join([*built, target])
     return folder
 
 

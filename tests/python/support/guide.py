@@ -6,8 +6,11 @@ The `text` right after one of its blocks is what it prints; where it raises, als
 the traceback. Each section of docs/errors/ counts as a page.
 """
 
+import contextlib
+import io
 import re
 import sys
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +42,16 @@ class Program:
         raised = [line for line in done.stderr.splitlines() if not NOTE.match(line)]
         assert bool(raised) == bool(done.returncode)
         return done.stdout + "".join(f"{line}\n" for line in raised[-1:])
+
+    def run_here(self) -> str:
+        """Run it in this process, with the same result."""
+        printed, raised = io.StringIO(), ""
+        with contextlib.redirect_stdout(printed):
+            try:
+                exec(compile(self.code, self.page, "exec"), {"__name__": "__main__"})
+            except Exception as error:
+                raised = traceback.format_exception_only(error)[0]
+        return printed.getvalue() + raised
 
 
 def text_of(page: str) -> str:
