@@ -23,7 +23,7 @@ from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, root_device, 
 
 PAGE = Path(__file__).with_name("refusals.txt")
 EXAMPLES = doctest.DocTestParser().get_examples(PAGE.read_text(encoding="utf-8"))
-EXT = extension_under_test.load()  # of nanobind, whose functions raise the reason
+EXT = extension_under_test.OfNanobind()  # its functions raise the reason
 API = ExchangeAPI(DLPackTensor)
 HERE = (14, 0)
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
