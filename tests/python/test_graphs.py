@@ -4,16 +4,14 @@
 from collections.abc import Callable
 from typing import Any
 
-import extension_under_test
 import numpy as np
 import order_table as table
 import pytest
 from capsules import dpctl_queue
+from extension_under_test import load
 from memory_sources import new_queue
 from refusals import refused
 from usm_dlpack import DLPackTensor, from_dlpack
-
-EXT = extension_under_test.OfNanobind()
 
 
 def ones(queue: Any) -> DLPackTensor:
@@ -23,15 +21,15 @@ def ones(queue: Any) -> DLPackTensor:
 @pytest.fixture(params=[True, False], ids=["in order", "out of order"])
 def queue(request: pytest.FixtureRequest) -> Any:
     made = new_queue(in_order=request.param)
-    EXT.axpy(1.0, ones(made), ones(made))  # builds the kernels
+    load().axpy(1.0, ones(made), ones(made))  # builds the kernels
     return made
 
 
 # With a queue that records, x and y of ones; and the values of y after each of two replays.
 FUNCTIONS: dict[str, tuple[Callable[[Any, Any, Any], Any], tuple[float, float]]] = {
-    "a plain view": (lambda queue, x, y: EXT.fill_after(queue, y), (3.0, 3.0)),
-    "an owned view in a section": (lambda *arguments: EXT.copy_into_behind(*arguments), (2.0, 2.0)),
-    "a launch": (lambda queue, x, y: EXT.axpy(2.0, x, y), (5.0, 9.0)),
+    "a plain view": (lambda queue, x, y: load().fill_after(queue, y), (3.0, 3.0)),
+    "an owned view in a section": (lambda *given: load().copy_into_behind(*given), (2.0, 2.0)),
+    "a launch": (lambda queue, x, y: load().axpy(2.0, x, y), (5.0, 9.0)),
 }
 
 
@@ -42,7 +40,7 @@ def test_a_function_is_recorded_once_and_replayed_on_opencl(name, where, queue):
     of_arguments = queue if where == "same" or name == "a launch" else new_queue()
     x, y = ones(of_arguments), ones(of_arguments)
     x.copy_from(np.full(12, 2, np.float32))
-    recording = EXT.Recording(queue)
+    recording = load().Recording(queue)
     function(queue, x, y)
     recording.end()
     assert y.numpy().tolist() == [1.0] * 12
@@ -63,7 +61,7 @@ WAITING: table.Uses = {
 @pytest.mark.parametrize("way", WAITING)
 def test_nothing_waits_for_a_queue_that_records_and_no_queue_follows_it_on_opencl(way, queue):
     x = ones(queue)
-    recording = EXT.Recording(queue)
+    recording = load().Recording(queue)
     with refused("runtime_error", "queue", found="one that records a graph"):
         WAITING[way](x)
     recording.end()
@@ -72,7 +70,7 @@ def test_nothing_waits_for_a_queue_that_records_and_no_queue_follows_it_on_openc
 
 def test_a_queue_that_records_follows_no_other_on_opencl(queue):
     x = ones(dpctl_queue())
-    recording = EXT.Recording(queue)
+    recording = load().Recording(queue)
     with refused("runtime_error", "queue", found="one that records a graph"):
         x.__dlpack__(stream=queue)
     recording.end()
@@ -81,6 +79,6 @@ def test_a_queue_that_records_follows_no_other_on_opencl(queue):
 
 def test_a_tensor_goes_while_its_queue_records_on_opencl(queue):
     x = ones(queue)
-    recording = EXT.Recording(queue)
+    recording = load().Recording(queue)
     del x  # its memory is not freed
     recording.end()

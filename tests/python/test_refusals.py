@@ -23,7 +23,6 @@ from usm_dlpack import ConversionError, DLPackTensor, from_dlpack, root_device, 
 
 PAGE = Path(__file__).with_name("refusals.txt")
 EXAMPLES = doctest.DocTestParser().get_examples(PAGE.read_text(encoding="utf-8"))
-EXT = extension_under_test.OfNanobind()  # its functions raise the reason
 API = ExchangeAPI(DLPackTensor)
 HERE = (14, 0)
 ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -133,7 +132,7 @@ def recorded(when: str) -> None:
     tensor = from_dlpack(ROWS, device=queue)
     if when == "before":
         tensor.wait()
-    recording = EXT.Recording(queue)
+    recording = extension_under_test.load().Recording(queue)
     try:
         if when == "while":
             tensor.wait()
@@ -183,6 +182,7 @@ ELSEWHERE = [example for example in EXAMPLES if "  # with " in example.source]
 def test_a_line_of_the_page_is_refused_in_its_words_or_taken(example, queue, foreign_queue):
     memory = Memory(queue, foreign_queue)
     names = globals() | vars(usm_dlpack) | {name: getattr(memory, name) for name in dir(memory)}
+    names["EXT"] = extension_under_test.load()  # of nanobind, whose functions raise the reason
     if not example.want:
         eval(example.source, names)
         return

@@ -49,10 +49,3 @@ def load(name: str = NAME) -> Any:
         return importlib.import_module(name)
     finally:
         sys.path.pop(0)
-
-
-class OfNanobind:
-    """The extension that uses nanobind, built at its first use."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(load(), name)
