@@ -985,7 +985,7 @@ import usm_dlpack
 tensor = usm_dlpack.from_dlpack(None)
 ext.rank_one(3)
 ext.rank_two_const([tensor])
-ext.check_queue(None, tensor)
+ext.axpy(None, tensor, tensor)
 number: int = ext.full(None, 3)
 """
 
