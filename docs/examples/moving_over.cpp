@@ -132,6 +132,7 @@ namespace after {
 
 using row = Kokkos::mdspan<float, Kokkos::dextents<std::int64_t, 1>>;
 using vector = usm_dlpack::device_mdspan<row>;
+using extents = row::extents_type;
 
 void scale(const usm_dlpack::owned_view<vector>& x, float factor) {
   sycl::queue queue = x.queue();
@@ -139,38 +140,52 @@ void scale(const usm_dlpack::owned_view<vector>& x, float factor) {
   submit_scale(queue, x.view().data_handle(), x.view().extent(0), factor);
 }
 
-class field {
- public:
-  field(const sycl::queue& queue, std::int64_t size)
-      : values_(queue, Kokkos::dextents<std::int64_t, 1>(size)) {}
+struct field {
+  py::object values;  // a DLPackTensor, which has the queues of consumers
 
-  // A DLPackTensor of the memory, without a copy. It keeps the object alive.
+  field(const sycl::queue& queue, std::int64_t size)
+      : values(py::cast(usm_dlpack::usm_array<vector>(queue, extents(size)))) {}
+
+  void scale(float factor) const {
+    const auto x = py::cast<usm_dlpack::owned_view<vector>>(values);  // waits for these queues
+    after::scale(x, factor);
+  }
+};
+
+void add_field(py::module_& m) {
+  py::class_<field>(m, "Field")
+      .def(py::init<const sycl::queue&, std::int64_t>())
+      .def("scale", &field::scale)
+      .def_readonly("values", &field::values)
+      .def("__dlpack__",
+           [](const field& self, const py::kwargs& keywords) -> py::object {
+             return self.values.attr("__dlpack__")(**keywords);
+           })
+      .def("__dlpack_device__",
+           [](const field& self) -> py::object {
+             return self.values.attr("__dlpack_device__")();
+           })
+      .def_property_readonly(
+          "sycl_queue",
+          [](const field& self) -> py::object { return self.values.attr("sycl_queue"); })
+      .def_property_readonly("__sycl_usm_array_interface__",
+                             [](const field& self) -> py::object {
+                               return self.values.attr("__sycl_usm_array_interface__");
+                             });
+}
+
+class grid {
+ public:
+  grid(const sycl::queue& queue, std::int64_t size) : values_(queue, extents(size)) {}
+
   static usm_dlpack::owned_view<vector> values(const py::object& self) {
-    const auto& values = py::cast<const field&>(self).values_;
+    const auto& values = py::cast<const grid&>(self).values_;
     return {values.view(), values.queue(), self};
   }
 
  private:
-  usm_dlpack::usm_array<vector> values_;  // waits for its queue before it frees
+  usm_dlpack::usm_array<vector> values_;
 };
-
-void add_field(py::module_& m) {
-  const auto tensor = [](const py::object& self) { return py::cast(field::values(self)); };
-  py::class_<field>(m, "Field")
-      .def(py::init<const sycl::queue&, std::int64_t>())
-      .def_property_readonly("values", &field::values)
-      .def("__dlpack__",
-           [=](const py::object& self, const py::kwargs& keywords) -> py::object {
-             return tensor(self).attr("__dlpack__")(**keywords);
-           })
-      .def("__dlpack_device__",
-           [=](const py::object& self) -> py::object {
-             return tensor(self).attr("__dlpack_device__")();
-           })
-      .def_property_readonly("sycl_queue", [=](const py::object& self) -> py::object {
-        return tensor(self).attr("sycl_queue");
-      });
-}
 
 struct keeper {
   py::object values;  // a DLPackTensor, which has the queues of consumers
@@ -216,12 +231,15 @@ PYBIND11_MODULE(moving_over, m) {
   now.def("scale", &after::scale);
   after::add_field(now);
   after::add_keeper(now);
-  now.def("scale_of_pytorch",
-          [](const usm_dlpack::owned_view<after::vector>& x, double factor) {
-            const DLDevice device = usm_dlpack::to_dlpack_tensor(x.view(), x.queue()).device();
-            after::scale_(
-                {[&] { return usm_dlpack::to_managed_tensor(x.view(), device, 0).release(); }},
-                factor);
-            c10::xpu::getCurrentXPUStream().queue().wait();
-          });
+  py::class_<after::grid>(now, "Grid")
+      .def(py::init<const sycl::queue&, std::int64_t>())
+      .def_property_readonly("values", &after::grid::values);
+  now.def("scale_of_pytorch", [](const usm_dlpack::owned_view<after::vector>& x,
+                                 double factor) {
+    const DLDevice device = usm_dlpack::to_dlpack_tensor(x.view(), x.queue()).device();
+    after::scale_(
+        {[&] { return usm_dlpack::to_managed_tensor(x.view(), device, x.queue()).release(); }},
+        factor);
+    c10::xpu::getCurrentXPUStream().queue().wait();
+  });
 }

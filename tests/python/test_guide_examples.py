@@ -21,7 +21,9 @@ import guide
 import numpy as np
 import pytest
 import usm_dlpack
+from dpctl.memory import as_usm_memory
 from memory_sources import new_queue
+from pending_work import answer_behind
 
 # Modules of programs that are run elsewhere: where the peer is, or by the test that builds it.
 NOT_HERE = {"dpnp", "mpi4py", "torch", "guide_extension"}
@@ -225,14 +227,25 @@ def test_code_that_is_moved_over_does_the_same_as_before(moving_over, tensor):
     assert np.array_equal(row.numpy(), np.full(row.shape, 8, row.dtype))
     before = moving_over.before.Field(row.sycl_queue, 5)
     after = moving_over.after.Field(row.sycl_queue, 5)
-    assert before.values.shape == after.values.shape == (5,)
+    grid = moving_over.after.Grid(row.sycl_queue, 5)
+    assert before.values.shape == after.values.shape == grid.values.shape == (5,)
     assert usm_dlpack.from_dlpack(before.__dlpack__()).shape == (5,)
     there = usm_dlpack.from_dlpack(after)
     assert (there.data, there.sycl_queue) == (after.values.data, row.sycl_queue)
     assert after.__dlpack_device__() == there.device
+    assert usm_dlpack.to_dlpack_tensor(after).data == there.data
     keeper = moving_over.after.Keeper(row)
     keeper.scale(2)
     assert np.array_equal(keeper.values.numpy(), np.full(row.shape, 16, row.dtype))
+
+
+@pytest.mark.extended
+def test_a_class_that_was_moved_over_waits_for_the_pending_work_of_a_consumer(moving_over, start):
+    field = moving_over.after.Field(new_queue(), 12)
+    there = usm_dlpack.from_dlpack(field, device=new_queue())
+    pending = start(there.sycl_queue, into=as_usm_memory(there))
+    values = answer_behind(pending, lambda: usm_dlpack.from_dlpack(field).numpy())
+    assert values.view("i4").tolist() == pending.values
 
 
 @pytest.mark.extended
