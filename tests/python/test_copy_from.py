@@ -313,19 +313,12 @@ class WithMask(np.ndarray):  # type: ignore[type-arg]
     mask = None
 
 
-@pytest.mark.parametrize(
-    "values", [np.ma.masked_equal(np.zeros(48, "u1"), 0), np.zeros(48, "u1").view(WithMask)]
-)
-def test_a_mask_is_not_lost(values, memory):
-    name = type(values).__name__
-    with refused(
-        "copy_needed", "values", found=f"type {name}, whose mask", remedy="values.filled(value)"
-    ):
+def test_a_mask_of_another_library_is_not_lost(memory):
+    values = np.zeros(48, "u1").view(WithMask)
+    with refused("copy_needed", "values", found="type WithMask, whose mask"):
         to_dlpack_tensor(memory).copy_from(values)
-    with refused("copy_needed", "x", found=name):
+    with refused("copy_needed", "x", found="WithMask"):
         from_dlpack(values, device=(14, 0))
-    to_dlpack_tensor(memory).copy_from(np.asarray(values))
-    assert not whole(memory).any()
 
 
 @pytest.mark.parametrize("mask", [np.ones(48, bool), None], ids=["masked", "unmasked"])

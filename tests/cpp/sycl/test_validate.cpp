@@ -173,4 +173,12 @@ TEST(UsmImport, AnEmptyTensorIsTakenWithAnyPointerOnOpencl) {
   }
 }
 
+TEST(UsmImport, ALegacyManagedTensorIsProvedAndItsDeleterLeftAlone) {
+  const foreign_tensor<DLManagedTensor, usm_tensor> legacy;
+  EXPECT_EQ(validate(legacy.managed).data(), legacy.valid.memory.at());
+  EXPECT_REFUSAL(validate(legacy.managed, only_kinds({alloc::shared})),
+                 errc::usm_type_not_accepted, "data");
+  EXPECT_EQ(legacy.deleted, 0);
+}
+
 }  // namespace test_validate
