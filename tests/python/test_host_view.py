@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import LEGACY, NEWEST, content_of, name_of
+from capsules import LEGACY, NEWEST, READ_ONLY, content_of, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from refusals import refused
 from usm_dlpack import from_dlpack, to_dlpack_tensor
@@ -30,6 +30,15 @@ def test_numpy_sees_the_memory_and_writes_it(readable):
         assert np.array_equal(seen, expected)
         seen[1, 1] = expected[1, 1] = expected[1, 1] + 1
         assert tensor.numpy()[1, 1] == seen[1, 1]
+
+
+def test_a_read_only_tensor_stays_read_only(readable):
+    tensor = to_dlpack_tensor(TypedArray(readable, data=(address_of(readable), True)))
+    view = tensor.host_view()
+    assert view.__array_interface__["data"] == (tensor.data, True)
+    assert content_of(view.__dlpack__(max_version=NEWEST)).flags == READ_ONLY
+    with refused("read_only", "flags"):
+        view.__dlpack__()
 
 
 def test_the_capsule_is_of_the_host_and_takes_keywords(readable):
