@@ -12,6 +12,7 @@ import pytest
 from c_exchange_api import ExchangeAPI
 from capsules import (
     IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED,
     NEWEST,
     READ_ONLY,
     ForeignArray,
@@ -363,6 +364,14 @@ def test_strides_of_numpy_that_count_no_elements_are_refused(dtype):
             call(values)
     one_record = values[:1]
     assert from_dlpack(one_record, device=HERE).numpy() == one_record
+
+
+def test_padded_elements_of_another_host_library_are_read_by_their_strides():
+    values = np.arange(24, dtype=np.uint8) % 8
+    foreign = ForeignTensor(values.ctypes.data, shape=(12,), strides=(2,), dtype=(0, 4, 1))
+    foreign.tensor.device_type, foreign.managed.flags = 1, IS_SUBBYTE_TYPE_PADDED
+    made = from_dlpack(ForeignArray(foreign, device=(1, 0)), device=HERE)
+    assert made.numpy().view(np.uint8).tolist() == values[::2].tolist()
 
 
 def test_a_filter_string_without_any_device_is_no_device(new_process):

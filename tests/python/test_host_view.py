@@ -32,6 +32,13 @@ def test_numpy_sees_the_memory_and_writes_it(readable):
         assert tensor.numpy()[1, 1] == seen[1, 1]
 
 
+@pytest.mark.parametrize("free", [2**62, 2**63 - 1, -(2**63)])
+def test_numpy_takes_the_free_stride_of_one_element(free, readable):
+    tensor = to_dlpack_tensor(readable, shape=(1, 3), strides=(free, 4), dtype="i4")
+    for seen in (np.asarray(tensor.host_view()), np.from_dlpack(tensor.host_view())):
+        assert np.array_equal(seen, tensor.numpy())
+
+
 def test_a_read_only_tensor_stays_read_only(readable):
     tensor = to_dlpack_tensor(TypedArray(readable, data=(address_of(readable), True)))
     view = tensor.host_view()
