@@ -2,32 +2,6 @@
 """Device ids and root devices, and exchanges between three of them."""
 
 import pytest
-from refusals import refused
-from usm_dlpack import device_id, root_device
-
-ONLY = "0 (the only root device in this process)"
-
-
-@pytest.mark.parametrize(
-    ("call", "value", "expected"),
-    [
-        (root_device, -(2**31), ONLY),
-        (root_device, -(2**31) - 1, "an int32_t"),
-        (device_id, (14, -1), ONLY),
-        (device_id, (14, 2**31 - 1), ONLY),
-    ],
-)
-def test_an_id_that_no_root_device_has_is_refused(call, value, expected):
-    number = value if call is root_device else value[1]
-    with refused("no_device", "device.device_id", expected=expected, found=str(number)):
-        call(value)
-
-
-@pytest.mark.parametrize("number", [None, 0.0, "0", (14, 0)], ids=str)
-def test_an_id_that_is_no_integer_is_a_type_error(number):
-    with pytest.raises(TypeError, match="expected an int"):
-        root_device(number)
-
 
 BEGIN = """
 import dpctl, dpctl.memory, numpy

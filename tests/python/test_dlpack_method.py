@@ -78,18 +78,6 @@ def test_what_ends_the_program_is_no_refusal(tensor):
         tensor.__dlpack__(max_version=(1, BadIndex(KeyboardInterrupt)))
 
 
-def test_a_legacy_capsule_can_say_neither_read_only_nor_padded(memory):
-    array = TypedArray(memory, data=(address_of(memory), True))
-    read_only, padded = to_dlpack_tensor(array), to_dlpack_tensor(memory, dtype=ml_dtypes.int4)
-    for keywords in ({}, {"max_version": (0, 8)}, {"copy": False}):
-        with refused("read_only", "flags", found="read-only", remedy="max_version=(1, 0)"):
-            read_only.__dlpack__(**keywords)
-    for keywords in ({}, {"copy": True}):
-        with refused("dtype_unsupported", "flags", found="padded"):
-            padded.__dlpack__(**keywords)
-    assert name_of(read_only.__dlpack__(copy=True)) == LEGACY  # a copy may be written
-
-
 @pytest.mark.parametrize("copy", [None, True])
 def test_the_flags_are_those_of_the_memory_or_of_the_copy(memory, copy):
     array = TypedArray(memory, data=(address_of(memory), True))

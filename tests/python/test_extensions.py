@@ -734,23 +734,6 @@ def test_an_error_that_a_function_throws_is_pythons(ext, foreign_queue, floats):
         ext.check_queue(foreign_queue, floats)
 
 
-def test_a_queue_of_another_device_is_refused(of_nanobind, succeed, several_devices):
-    code = """
-other = dpctl.SyclQueue(usm_dlpack.root_device(1))
-here, there = (usm_dlpack.empty(12, device=on) for on in (queue, other))
-for x, right, wrong in ((here, queue, other), (there, other, queue)):
-    ext.check_queue(right, x)
-    try:
-        ext.check_queue(wrong, x)
-    except usm_dlpack.ConversionError as error:
-        print(error.code, error.field)
-    assert ext.full(right, 3).device == x.device
-"""
-    folder = str(Path(of_nanobind.__file__).parent)
-    printed = succeed(IN_A_NEW_PROCESS + code, arguments=(folder,), **several_devices(2))
-    assert printed == "device_mismatch queue\n" * 2
-
-
 # --- The package's table --------------------------------------------------------------------------
 
 

@@ -2,7 +2,6 @@
 """from_dlpack: USM is proved, then owned; host arrays, other kinds and orders are copied."""
 
 import gc
-import weakref
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,6 @@ from capsules import (
     ForeignArray,
     ForeignTensor,
     OldArray,
-    content_of,
     dpctl_queue,
     name_of,
     package_queue,
@@ -28,8 +26,8 @@ from memory_sources import UNPOOLED, TypedArray, address_of, allocate, kept, new
 from pending_work import COUNT, VALUES, answer_behind, check_order
 from place_cases import sub_device
 from refusals import refused
-from threads_at_once import at_once
-from usm_dlpack import DLPackTensor, empty, from_dlpack, to_dlpack_tensor, validate
+from threads_at_once import THREADS, at_once
+from usm_dlpack import ConversionError, DLPackTensor, empty, from_dlpack, to_dlpack_tensor, validate
 
 HERE = (14, 0)
 
@@ -39,15 +37,6 @@ HERE = (14, 0)
 @pytest.fixture(params=[False, True], ids=["versioned", "legacy"])
 def foreign(request: pytest.FixtureRequest, memory: Any) -> ForeignTensor:
     return ForeignTensor(address_of(memory), legacy=request.param)
-
-
-@pytest.mark.parametrize("flags", [0, READ_ONLY, IS_COPIED])
-def test_of_the_flags_read_only_is_kept(memory, flags):
-    foreign = ForeignTensor(address_of(memory))
-    foreign.managed.flags = flags
-    tensor = from_dlpack(ForeignArray(foreign))
-    assert tensor.readonly is (flags == READ_ONLY)
-    assert content_of(tensor.__dlpack__(max_version=NEWEST)).flags == flags & READ_ONLY
 
 
 def test_a_bare_capsule_is_the_importers_who_runs_the_deleter_once(foreign):
@@ -151,24 +140,13 @@ def test_a_wrong_queue_or_id_is_refused_before_anything_is_asked(foreign_queue, 
     assert untouched.asked == []
 
 
-def test_a_copy_is_the_tensors_own_and_may_be_written(usm_type):
-    values = np.arange(12, dtype=np.float32)
-    values.flags.writeable = False
-    made = from_dlpack(values, device=HERE, usm_type=usm_type)
-    gone = weakref.ref(values)
-    values.flags.writeable = True
-    values[:] = 0
-    del values
-    gc.collect()
-    assert gone() is None
-    assert made.numpy().tolist() == list(range(12))
-    assert (content_of(made.__dlpack__(max_version=NEWEST)).flags, made.readonly) == (0, False)
-
-
 @pytest.mark.parametrize("legacy", [False, True])
 def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy):
+    """The copy may be written."""
     values = np.arange(12, dtype=np.float32)
     foreign = ForeignTensor(values.ctypes.data, legacy=legacy)
+    if not legacy:
+        foreign.managed.flags = READ_ONLY
     foreign.tensor.device_type, foreign.tensor.strides = 1, None
     array, queue = ForeignArray(foreign, device=(1, 0)), new_queue()
     bare = foreign.capsule()
@@ -177,7 +155,7 @@ def test_a_host_array_of_a_foreign_producer_is_copied_and_let_go(legacy):
     for x in (array, OldArray(foreign.capsule()), bare):
         made = from_dlpack(x, device=queue)
         assert np.array_equal(made.numpy(), values.reshape(3, 4))
-        assert made.sycl_queue == queue
+        assert (made.sycl_queue, made.readonly) == (queue, False)
     assert array.asked == [{"max_version": NEWEST}]  # the host is given no queue
     gc.collect()
     assert foreign.deletions == 3
@@ -253,7 +231,8 @@ def test_one_of_many_threads_takes_a_capsule_behind_pending_work(of, start):
         else:
             capsule = in_pool(pending.memory).capsule()
         takes = at_once(lambda _, capsule=capsule: from_dlpack(capsule, device=consumer))
-        assert sum(type(take) is DLPackTensor for take in takes) == 1
+        refusals = [take for take in takes if isinstance(take, ConversionError)]
+        assert [error.code for error in refusals] == ["capsule_unusable"] * (THREADS - 1)
         kept.append(takes)
     pending.open()
 
@@ -310,16 +289,6 @@ def test_a_copy_that_cannot_be_made_leaves_the_capsule_fresh(legacy, give):
     assert foreign.deletions == 1
 
 
-@pytest.mark.parametrize("wanted", ["host", "device", "shared"])
-def test_usm_of_another_kind_is_copied(usm_type, wanted, queue):
-    owner = allocate(usm_type, 48, queue)
-    tensor = to_dlpack_tensor(owner, shape=(3, 2), strides=(-4, 2), dtype="f4", byte_offset=32)
-    made = from_dlpack(tensor, usm_type=wanted)
-    assert made.usm_type == wanted
-    assert (made.data == tensor.data) is (wanted == usm_type)
-    assert np.array_equal(made.numpy(), tensor.numpy())
-
-
 def test_device_usm_whose_gaps_are_large_is_copied_in_pieces():
     step = 12 << 20  # elements; 64 MiB are copied at once
     values = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -352,14 +321,6 @@ def test_a_copy_of_the_producer_in_another_order_is_copied_again(memory):
     made = from_dlpack(ForeignArray(foreign), copy=True, order="C")
     assert made.strides == (4, 1)
     assert made.data != address_of(memory)
-
-
-@pytest.mark.parametrize("strides", [None, (9, 1)])
-def test_null_strides_and_any_of_extent_one_are_c_order(memory, strides):
-    foreign = ForeignTensor(address_of(memory), shape=(1, 4))
-    foreign.tensor.strides = strides and foreign.array(strides)
-    made = from_dlpack(ForeignArray(foreign), order="C", copy=False)
-    assert (made.data, made.strides) == (address_of(memory), (4, 1))
 
 
 def export_zeros(_: Any, **keywords: Any) -> Any:

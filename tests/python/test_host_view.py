@@ -86,8 +86,3 @@ def test_a_dtype_that_numpy_lacks_goes_through_dlpack_alone(name, readable):
         np.asarray(view)
     padded = to_dlpack_tensor(readable, dtype=ml_dtypes.int4).host_view()
     assert not hasattr(padded, "__array_interface__")
-
-
-def test_device_usm_has_no_view_on_the_host(tensor):
-    with refused("usm_type_not_accepted", "data", expected="host USM or shared", found="device"):
-        tensor.host_view()

@@ -13,6 +13,7 @@ from dpctl import memory as dpctl_memory
 from memory_sources import Carrier, TypedArray, address_of, new_queue
 from order_table import HERE, HOST, LIBRARIES, by_property
 from pending_work import check_order
+from place_cases import CASES
 from refusals import wrong_argument
 from usm_dlpack import from_dlpack, to_dlpack_tensor
 
@@ -35,25 +36,16 @@ def stream_of(sycl_queue: Any) -> Any:
     return SimpleNamespace(sycl_queue=sycl_queue)
 
 
-FORMS: dict[str, Callable[[Any], Any]] = {
-    "a subclass": lambda queue: Derived(queue._get_capsule()),
-    "a capsule": lambda queue: queue._get_capsule(),
-    "an object with _get_capsule": Carrier,
-    "sycl_queue, a queue": stream_of,
-    "sycl_queue, a capsule": lambda queue: stream_of(queue._get_capsule()),
-    "sycl_queue, an address": lambda queue: stream_of(queue.addressof_ref()),
-    "an address": lambda queue: queue.addressof_ref(),
-    "memory with a queue": lambda queue: dpctl_memory.MemoryUSMHost(4, queue=queue),
-    "a tensor with a queue": lambda queue: to_dlpack_tensor(
-        dpctl_memory.MemoryUSMHost(4), queue=queue
-    ),
-}
+FORMS: list[Callable[[Any], Any]] = [
+    lambda queue: Derived(queue._get_capsule()),
+    *(make for case in CASES if case.cells[-1] == "queue" for make in case.make),
+]
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_a_queue_comes_behind_pending_work_for_a_legacy_capsule_too(form, start):
     pending, consumer = start(new_queue()), new_queue(in_order=True)
-    stream = FORMS[form](consumer)
+    stream = form(consumer)
     tensor = to_dlpack_tensor(pending.memory, queue=pending.queue)
     capsule = tensor.__dlpack__(stream=stream, dl_device=HERE, copy=False)
     assert name_of(capsule) == LEGACY
@@ -76,11 +68,7 @@ def test_what_ends_the_program_is_no_refusal(tensor):
 
 
 NO_STREAMS: dict[str, Callable[[Any], Any]] = {
-    **{str(number): lambda _, number=number: number for number in (0, 1, 2, -2, 4097, 2**64)},
-    "a bool": lambda queue: True,
-    "NumPy's integer": lambda queue: np.int64(-1),
-    "a context": lambda queue: queue.sycl_context,
-    "a capsule of a context": lambda queue: queue.sycl_context._get_capsule(),
+    **{str(number): lambda _, number=number: number for number in (0, -2, 2**64)},
     "a consumed capsule": lambda queue: new_capsule(64, b"used_SyclQueueRef"),
     "_get_capsule that fails": lambda queue: Lazy(_get_capsule=lambda: 1 / 0),
     "_get_capsule that fails when called": lambda queue: Lazy(_get_capsule=lambda: lambda: 1 / 0),
@@ -89,7 +77,6 @@ NO_STREAMS: dict[str, Callable[[Any], Any]] = {
     "_get_capsule, an address": lambda queue: Lazy(_get_capsule=lambda: queue.addressof_ref),
     "sycl_queue, None": lambda queue: stream_of(None),
     "an address one off": lambda queue: queue.addressof_ref() + 1,
-    "an array": lambda queue: np.zeros(2),
     "an address as a float": lambda queue: float(queue.addressof_ref()),
 }
 

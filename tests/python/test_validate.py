@@ -4,8 +4,6 @@
 import gc
 import weakref
 
-import ml_dtypes
-import numpy as np
 import pytest
 from capsules import IS_COPIED, READ_ONLY, ForeignArray, ForeignTensor, dpctl_queue, name_of
 from memory_sources import TypedArray, address_of, allocate, check_bounds
@@ -63,18 +61,6 @@ def test_read_only_memory_is_said_and_no_other_flag_says_it(memory, flags):
     assert validate(foreign.capsule(), readonly=True).readonly is (flags == READ_ONLY)
 
 
-def test_a_kind_or_backend_is_refused_unless_it_is_accepted(usm_type, queue):
-    tensor = to_dlpack_tensor(allocate(usm_type, 48, queue))
-    others = [kind for kind in ("device", "shared", "host") if kind != usm_type]
-    for accepted in ([], others, others[0]):
-        with refused("usm_type_not_accepted", "data", found=f"{usm_type} USM"):
-            validate(tensor, usm_types=accepted)
-    assert validate(tensor, usm_types=(others[0], usm_type)).usm_type == usm_type
-    for backend in {"opencl", "level_zero", "cuda"} - {queue.backend.name}:
-        with refused("device_not_accepted", "device.device_id", expected="backend"):
-            validate(tensor, backends=backend)
-
-
 def test_a_proof_keeps_nothing_alive(memory):
     owner = TypedArray(memory)
     gone = weakref.ref(owner)
@@ -97,34 +83,6 @@ def test_proofs_are_made_by_validate_only_and_do_not_change(memory):
     for name in names:
         with pytest.raises(AttributeError):
             setattr(proof, name, getattr(proof, name))
-
-
-@pytest.mark.parametrize(
-    ("wanted", "code", "field", "found"),
-    [
-        # NumPy says that this equals None.
-        ({"dtype": np.dtype("f8")}, "dtype_mismatch", "dtype", "float32"),
-        ({"dtype": (2, 32, 2)}, "dtype_mismatch", "dtype", "float32"),
-        ({"ndim": 3}, "shape_mismatch", "ndim", "2"),
-        ({"overlapping": False}, "overlapping", "strides", "strides that do not prove it"),
-        ({"device": (14, 1)}, "device_not_accepted", "device.device_id", "0"),
-        ({"device": (1, 0)}, "request_unsupported", "device", "(1, 0)"),
-    ],
-)
-def test_what_is_asked_for_and_not_there_is_refused(memory, wanted, code, field, found):
-    tensor = to_dlpack_tensor(memory, shape=(2, 3), dtype="f4", strides=(0, 1))
-    capsule = tensor.__dlpack__(max_version=(1, 3))
-    for x in (tensor, capsule):
-        with refused(code, field, found=found):
-            validate(x, **wanted)
-    assert name_of(capsule) == b"dltensor_versioned"
-
-
-def test_packed_and_padded_elements_are_told_apart(memory):
-    with refused("dtype_mismatch", "dtype"):
-        validate(to_dlpack_tensor(memory, dtype="int4"), dtype=ml_dtypes.int4)
-    with refused("dtype_mismatch", "dtype"):
-        validate(to_dlpack_tensor(memory, dtype=ml_dtypes.int4), dtype=ml_dtypes.uint4)
 
 
 def test_repr_says_what_was_proved(unpooled):

@@ -348,14 +348,4 @@ TEST(ToMdspan, TakesReadOnlyMemoryForAViewThatCannotWriteAlone) {
                  errc::read_only, "flags");
 }
 
-TEST(ToMdspan, TakesEveryMinorVersionAndLeavesTheDeleterAlone) {
-  valid_managed_tensor versioned;
-  versioned.managed.version.minor = 99;
-  EXPECT_EQ(to_mdspan<plain_view>(versioned.managed).data_handle(),
-            versioned.valid.elements.data());
-  foreign_tensor<DLManagedTensor> legacy;
-  EXPECT_EQ(to_mdspan<plain_view>(legacy.managed).data_handle(), legacy.valid.elements.data());
-  EXPECT_EQ(versioned.deleted + legacy.deleted, 0);
-}
-
 }  // namespace test_to_mdspan

@@ -78,16 +78,4 @@ TEST(PoclRoots, AnArrayForResultsIsOfItsQueuesDevice) {
   }
 }
 
-TEST(PoclRoots, AViewBeyondItsAllocationIsRefused) {
-  for (const alloc kind : usm_kinds) {
-    SCOPED_TRACE(usm_dlpack::to_string(kind));
-    usm_tensor valid(kind, queue_on(1), 1);
-    EXPECT_EQ(validate(valid.tensor).size(), usm_tensor::size);
-    valid.shape = {5, 6};
-    EXPECT_REFUSAL(validate(valid.tensor), errc::out_of_bounds, "shape",
-                   "a view within the 96 bytes of its allocation",
-                   "one of 120 bytes from byte 0");
-  }
-}
-
 }  // namespace test_pocl

@@ -71,30 +71,6 @@ TEST(UsmAllocation, TheDeviceOfASubDevicesMemoryIsTheSubDeviceOnOpencl) {
   }
 }
 
-// --- What is asked for ----------------------------------------------------------------------
-
-TEST(UsmImport, ARefusalNamesAllThatIsAccepted) {
-  const usm_tensor valid;
-  const auto refuse_all_but = [&](accepted<alloc> kinds, const char* expected) {
-    EXPECT_REFUSAL(validate(valid.tensor, only_kinds(kinds)), errc::usm_type_not_accepted,
-                   "data", expected, "device USM");
-  };
-  refuse_all_but({alloc::host}, "host USM");
-  refuse_all_but({alloc::shared, alloc::host}, "host or shared USM");
-  refuse_all_but(std::initializer_list<alloc>{},
-                 "no USM: usm_types has no kind, or not that of the view's type");
-
-  requirements wanted;
-  wanted.backends = {sycl::backend::ext_oneapi_native_cpu, sycl::backend::ext_oneapi_hip};
-  const sycl::backend own = root_devices().at(0).get_backend();
-  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::device_not_accepted, "device.device_id",
-                 "a device of the backend hip or native_cpu",
-                 std::string("device 0 of the backend ") + to_string(own));
-  wanted.backends = std::initializer_list<sycl::backend>{};
-  EXPECT_REFUSAL(validate(valid.tensor, wanted), errc::device_not_accepted, "device.device_id",
-                 "a device of no backend");
-}
-
 // --- The pointer ----------------------------------------------------------------------------
 
 TEST(TwoDevicesUsmImport, TheIdMustBeThatOfTheMemorysRootDevice) {
@@ -135,20 +111,6 @@ TEST(TwoDevicesUsmImport, OnlyHostMemoryIsOfEachRootDeviceOfItsPlatform) {
 }
 
 // --- The bounds -----------------------------------------------------------------------------
-
-// tests/python/test_properties.py has views of every layout at either end.
-TEST(UsmImport, EveryByteOfAViewMustLieInItsAllocationUnpooled) {
-  usm_tensor valid;
-  valid.tensor.byte_offset = 4;
-  EXPECT_REFUSAL(validate(valid.tensor), errc::out_of_bounds, "shape", within_whole(96),
-                 "one of 96 bytes from byte 4");
-  valid.strides = {-6, 1};
-  valid.tensor.byte_offset = 68;
-  EXPECT_REFUSAL(validate(valid.tensor), errc::out_of_bounds, "shape", within_whole(96),
-                 "one of 96 bytes from byte -4");
-  valid.tensor.byte_offset = 72;
-  EXPECT_EQ(validate(valid.tensor).bounds_proved(), whole_bounds());
-}
 
 /// A view whose first element is the first of one allocation and whose last is that of
 /// another.
@@ -217,19 +179,6 @@ TEST(UsmImport, ALegacyManagedTensorIsProvedAndItsDeleterLeftAlone) {
   EXPECT_REFUSAL(validate(legacy.managed, only_kinds({alloc::shared})),
                  errc::usm_type_not_accepted, "data");
   EXPECT_EQ(legacy.deleted, 0);
-}
-
-TEST(UsmImport, PaddedElementsSpanAByteEachAndPackedOnesLessUnpooled) {
-  usm_managed_tensor valid;
-  valid.managed.dl_tensor.dtype = {type_code::float4_e2m1fn, 4, 1};
-  valid.managed.dl_tensor.byte_offset = 84;
-  EXPECT_EQ(validate(valid.managed).structure().nbytes, 12U);
-  EXPECT_EQ(validate(valid.managed.dl_tensor).structure().nbytes, 12U);
-  valid.managed.flags = flag::is_subbyte_type_padded;
-  EXPECT_REFUSAL(validate(valid.managed), errc::out_of_bounds, "shape", within_whole(96),
-                 "one of 24 bytes from byte 84");
-  valid.managed.dl_tensor.byte_offset = 72;
-  EXPECT_EQ(validate(valid.managed).structure().nbytes, 24U);
 }
 
 }  // namespace test_validate
