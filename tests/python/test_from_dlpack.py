@@ -18,6 +18,7 @@ from capsules import (
     ForeignArray,
     ForeignTensor,
     OldArray,
+    content_of,
     dpctl_queue,
     name_of,
     package_queue,
@@ -37,6 +38,15 @@ HERE = (14, 0)
 @pytest.fixture(params=[False, True], ids=["versioned", "legacy"])
 def foreign(request: pytest.FixtureRequest, memory: Any) -> ForeignTensor:
     return ForeignTensor(address_of(memory), legacy=request.param)
+
+
+@pytest.mark.parametrize("flags", [0, READ_ONLY, IS_COPIED])
+def test_of_the_flags_read_only_is_kept(memory, flags):
+    foreign = ForeignTensor(address_of(memory))
+    foreign.managed.flags = flags
+    tensor = from_dlpack(ForeignArray(foreign))
+    assert tensor.readonly is (flags == READ_ONLY)
+    assert content_of(tensor.__dlpack__(max_version=NEWEST)).flags == flags & READ_ONLY
 
 
 def test_a_bare_capsule_is_the_importers_who_runs_the_deleter_once(foreign):
