@@ -67,7 +67,7 @@ nitpick_ignore_regex = [
     (r"py:obj", r".*"),
     (r"py:class", r"(collections\.abc|dpctl|numpy|typing_extensions)\..*"),
     # Annotations of the package's own, as they are spelled in its modules.
-    (r"py:class", r"usm_dlpack\._arrays\.(_\w+|SupportsArrayInterface)"),
+    (r"py:class", r"usm_dlpack\._arrays\._\w+"),
     (r"py:class", r"(dict\[str|CudaView|HostView|SyclQueue)"),
 ]
 

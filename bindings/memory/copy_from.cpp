@@ -197,12 +197,11 @@ void copy_from(nb::handle_t<tensor> self, nb::handle values, nb::handle queue) {
 }  // namespace
 
 void add_copy_from(tensor_class& tensor_type) {
-  tensor_type.def(
-      "copy_from", &copy_from, nb::arg("values").none(), nb::kw_only(),
-      nb::arg("queue") = nb::none(),
-      nb::sig("def copy_from(self, values: UsmArray | SupportsArrayInterface | Buffer, *, "
-              "queue: Place | int | None = None) -> None"),
-      copy_from_doc);
+  tensor_type.def("copy_from", &copy_from, nb::arg("values").none(), nb::kw_only(),
+                  nb::arg("queue") = nb::none(),
+                  nb::sig("def copy_from(self, values: UsmArray | _KnowsNumpy | Buffer, *, "
+                          "queue: Place | int | None = None) -> None"),
+                  copy_from_doc);
 }
 
 }  // namespace usm_dlpack::python

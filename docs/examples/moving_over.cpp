@@ -187,24 +187,6 @@ class grid {
   usm_dlpack::usm_array<vector> values_;
 };
 
-struct keeper {
-  py::object values;  // a DLPackTensor, which has the queues of consumers
-
-  explicit keeper(usm_dlpack::owned_view<vector> x) : values(py::cast(std::move(x))) {}
-
-  void scale(float factor) const {
-    const auto x = py::cast<usm_dlpack::owned_view<vector>>(values);  // waits for these queues
-    after::scale(x, factor);
-  }
-};
-
-void add_keeper(py::module_& m) {
-  py::class_<keeper>(m, "Keeper")
-      .def(py::init<usm_dlpack::owned_view<vector>>())
-      .def_readonly("values", &keeper::values)
-      .def("scale", &keeper::scale);
-}
-
 void scale_(const at::Tensor& x, double factor) {
   const usm_dlpack::managed_tensor tensor(at::toDLPackVersioned(x));  // calls its deleter
   const auto view = usm_dlpack::to_mdspan<vector>(*tensor);           // proved
@@ -230,7 +212,6 @@ PYBIND11_MODULE(moving_over, m) {
   py::module_ now = m.def_submodule("after");
   now.def("scale", &after::scale);
   after::add_field(now);
-  after::add_keeper(now);
   py::class_<after::grid>(now, "Grid")
       .def(py::init<const sycl::queue&, std::int64_t>())
       .def_property_readonly("values", &after::grid::values);

@@ -22,14 +22,6 @@ class SupportsSyclUsm(Protocol):
         """Return data, shape, strides, typestr, offset, syclobj and version."""
 
 
-class SupportsArrayInterface(Protocol):
-    """An object that describes its host memory as NumPy does."""
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        """Return shape, typestr, data, strides and version."""
-
-
 #: The kinds of USM.
 UsmType: TypeAlias = Literal["host", "device", "shared"]
 
@@ -73,6 +65,11 @@ class _CarriesQueue(Protocol):
 class _KnowsDevice(Protocol):
     @property
     def sycl_device(self) -> Any: ...
+
+
+class _KnowsNumpy(Protocol):  # noqa: PYI046  (the stub of _core uses it)
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
 
 
 #: An object that names a root device, and perhaps a queue on it: a device, a queue, an array or its

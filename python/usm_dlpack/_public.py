@@ -40,7 +40,7 @@ def to_dlpack_tensor(
         ``numpy.reshape``. With ``strides`` pass all.
     dtype
         A NumPy dtype, a name of DLPack's such as "bfloat16", "float8_e4m3fn" or "float32x4", or a
-        tuple (code, bits, lanes). The bytes are read as it, and never converted. None keeps the
+        tuple (code, bits, lanes). It says what the bytes are; nothing is converted. None keeps the
         dtype of `obj`, which is uint8 for dpctl.memory. The name "float128" means DLPack's dtype of
         128 bits, not NumPy's of 80. If an element has fewer than 8 bits, a name or a tuple means
         packed elements, and a type of ml_dtypes one element per byte.
