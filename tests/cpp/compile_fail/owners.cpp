@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A Python handle, as nanobind and pybind11 have it, is refused as an owner: the deleter would
-// drop its reference on any thread, without the GIL. So are a number and a pointer, which own
-// nothing, a deleter, which nothing would call, and no owner. A wrapper that is a temporary
-// gives no DLTensor, whose shape and strides would dangle, and a result that is dropped is
-// remarked upon.
+// drop its reference on any thread, without the GIL. So are a pointer, which owns nothing, a
+// deleter, which nothing would call, and no owner. A wrapper that is a temporary gives no
+// DLTensor, whose shape and strides would dangle, and a result that is dropped is remarked
+// upon.
 //
 // clang-format off
 // expect: owner: expected one that any thread may destroy, found a Python handle
@@ -51,12 +51,10 @@ struct python_owner {
 using owner_type = python_owner;
 inline const std::shared_ptr<void> shared(std::malloc(24), std::free);
 inline const auto& pointer = shared;
-inline const auto& number = shared;
 inline const auto& deleter = shared;
 #else
 using owner_type = python_object;
 inline void* const pointer = std::malloc(24);
-inline constexpr int number = 0;
 inline const auto deleter = [](void* memory) { std::free(memory); };
 #endif
 
@@ -68,9 +66,6 @@ auto share_legacy(const DLTensor& tensor, const python_object& self) {
 }
 auto share_pointer(const DLTensor& tensor) {
   return usm_dlpack::to_managed_tensor(tensor, pointer);
-}
-auto share_number(const DLTensor& tensor) {
-  return usm_dlpack::to_managed_tensor(tensor, number);
 }
 auto share_deleter(const DLTensor& tensor) {
   return usm_dlpack::to_legacy_managed_tensor(tensor, deleter);
