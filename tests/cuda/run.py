@@ -158,7 +158,7 @@ def measure_ratios() -> list[str]:
     VENV.run("cmake", "--build", RATIOS)
     run(VENV.python, BENCHMARKS / "on_cuda.py", RATIOS, environment=ENVIRONMENT)
     rows = json.loads((RATIOS / "ratios.json").read_text(encoding="utf-8"))
-    return [f"- {title}: {ratio:.2g}." for title, ratio, _ in rows]
+    return [f"- {title}: {ratio:.2g}." for title, _, ratio, _ in rows]
 
 
 def page_of(
