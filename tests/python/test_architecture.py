@@ -96,9 +96,17 @@ def faults_of_skips(root: Path) -> list[str]:
     return [str(path) for path in paths if "GTEST_SKIP" in path.read_text(encoding="utf-8")]
 
 
+def faults_of_builds(root: Path) -> list[str]:
+    """Find test files that build an extension when they are collected, as every `-k` would."""
+    paths = (root / "tests" / "python").glob("test_*.py")
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    return [str(path) for path in texts if re.search(r"(?m)^\w+ = .*\bload\(", texts[path])]
+
+
 Rule = Callable[[Path], list[str]]
 RULES: list[Rule] = [
     *(faults_of_arrows, faults_of_sycl, faults_of_conditions, faults_of_fill, faults_of_skips),
+    faults_of_builds,
 ]
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -111,6 +119,7 @@ PLANTED = [
     (faults_of_conditions, "core/strides.hpp", SPDX + "# define RANK 8\n"),
     (faults_of_fill, "core/strides.hpp", SPDX + "h->fill<int>(to, 7, 4);\ns.fill(f(1, 2));\n"),
     (faults_of_skips, "../../tests/cpp/sycl/one.cpp", 'TEST(One, Two) { GTEST_SKIP() << "3"; }\n'),
+    (faults_of_builds, "../../tests/python/test_one.py", "EXT = extension_under_test.load()\n"),
 ]
 
 
