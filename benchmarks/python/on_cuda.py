@@ -24,7 +24,7 @@ def comparisons(torch: Any, extension: Any) -> list[Comparison]:
     query = ctypes.cast(driver, ctypes.c_void_p).value
     theirs = torch.zeros((4, 4), device="cuda")
     rows: list[Comparison] = [
-        ("C++: `validate(tensor)`, two queries of the driver / one of five attributes", None,
+        ("C++: `validate(tensor)` / one query of the driver of five attributes", None,
          matrix.validate, partial(matrix.query_cuda, query)),
     ]  # fmt: skip
     for kind, properties in (("in-order", "in_order"), ("out-of-order", "default")):

@@ -102,7 +102,7 @@ std::optional<proved_tensor> find_in_usm(const proved_tensor& on_host, std::int3
   const sycl::usm::alloc kind = there.memory.kind;
   if ((kind != sycl::usm::alloc::host && kind != sycl::usm::alloc::shared) ||
       !there.is_on(id) ||
-      platform.queries->range(on_host.structure()).proof == bounds_proof::none) {
+      platform.queries->range(on_host.structure(), there.memory).proof == bounds_proof::none) {
     return std::nullopt;
   }
   DLTensor described = on_host.described;

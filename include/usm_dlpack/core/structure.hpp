@@ -211,6 +211,7 @@ inline tensor_structure check_structure(const DLTensor& tensor,
                              past);
   }
   result.unique = span.empty || tensor.strides == nullptr ||
+                  detail::nested_reach(tensor.shape, tensor.strides, ndim) != 0 ||
                   detail::dimensions_step_over(tensor.shape, tensor.strides, ndim,
                                                detail::step_over::elements);
   return result;

@@ -262,7 +262,7 @@ struct import_protocol {
 
   void check_bounds(const platform_entry& entry) {
     const tensor_structure& view = result.structure_;
-    result.range_ = entry.queries->range(view);
+    result.range_ = entry.queries->range(view, result.memory_);
     const allocation_range& range = result.range_;
     if (range.proof != bounds_proof::both_ends) {
       if (!range.contains(view)) {

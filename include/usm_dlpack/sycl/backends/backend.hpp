@@ -37,14 +37,6 @@ enum class bounds_proof {
 
 namespace detail {
 
-/// The allocation that a pointer points into.
-struct allocation {
-  sycl::usm::alloc kind = sycl::usm::alloc::unknown;  ///< unknown if not USM of the context
-  std::int32_t device_id = -1;                        ///< of the root device; -1 if unknown
-  std::optional<sycl::device> part;                   ///< the true device, if a sub-device
-  device_proof device = device_proof::none;
-};
-
 /// The bytes in which a view must lie; size 0 if the backend does not report them.
 struct allocation_range {
   std::uintptr_t base = 0;
@@ -55,6 +47,15 @@ struct allocation_range {
     return view.lowest >= base && view.nbytes <= size &&
            view.lowest - base <= size - view.nbytes;
   }
+};
+
+/// The allocation that a pointer points into.
+struct allocation {
+  sycl::usm::alloc kind = sycl::usm::alloc::unknown;  ///< unknown if not USM of the context
+  std::int32_t device_id = -1;                        ///< of the root device; -1 if unknown
+  std::optional<sycl::device> part;                   ///< the true device, if a sub-device
+  device_proof device = device_proof::none;
+  allocation_range range{};  ///< if the query of kind and device reports it
 };
 
 /// Joins adjacent pieces of mapped memory, from the one at a view's lowest address to the one
@@ -106,7 +107,9 @@ class backend_queries {
   }
 
   /// The bounds of a view that is not empty. SYCL does not report them.
-  virtual allocation_range range(const tensor_structure& /*view*/) const noexcept {
+  /// @param memory what `find` has found at the view's first element
+  virtual allocation_range range(const tensor_structure& /*view*/,
+                                 const allocation& /*memory*/) const noexcept {
     return {};
   }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -45,39 +46,20 @@ struct cuda_queries final : backend_queries {
   /// One query reports the device too.
   sycl::usm::alloc find_kind(const void* pointer) const override { return find(pointer).kind; }
 
-  allocation find(const void* pointer) const override {
-    unsigned type = 0;
-    unsigned is_managed = 0;
-    allocation memory;
-    if (!query(pointer, {memory_type, managed, ordinal},
-               {&type, &is_managed, &memory.device_id}) ||
-        type == 0) {
-      return {};
-    }
-    memory.kind = is_managed != 0 ? sycl::usm::alloc::shared
-                  : type == 1     ? sycl::usm::alloc::host
-                                  : sycl::usm::alloc::device;
-    const bool has_device = is_on_one_device(memory.kind);
-    memory.device_id = has_device ? find_id(ordinals, memory.device_id, -1) : -1;
-    memory.device = has_device ? device_proof::backend : device_proof::none;
-    // ONEAPI_DEVICE_SELECTOR may hide a GPU.
-    return has_device && memory.device_id < 0 ? allocation{} : memory;
-  }
+  allocation find(const void* pointer) const override { return find_mapped(pointer).memory; }
 
   /// CUDA reports each of SYCL's allocations exactly. But for memory that is mapped in pieces,
   /// it reports the whole reservation, mapped or not. A piece is smaller than that; around an
   /// allocation the mapping is at least as large.
-  allocation_range range(const tensor_structure& view) const noexcept override {
-    const auto* const first = reinterpret_cast<const void*>(view.first);
-    const auto [whole, mapped] = find_ranges(first);
-    if (mapped.size >= whole.size || !whole.contains(view)) {
-      return whole;
+  allocation_range range(const tensor_structure& view,
+                         const allocation& memory) const noexcept override {
+    if (memory.range.proof != bounds_proof::block || !memory.range.contains(view)) {
+      return memory.range;
     }
-    const allocation memory = find(first);
     return join_pieces(view, [&](const void* pointer) {
-      const allocation piece = find(pointer);
-      return piece.kind == memory.kind && piece.device_id == memory.device_id
-                 ? find_ranges(pointer).mapped
+      const mapped_memory piece = find_mapped(pointer);
+      return piece.memory.kind == memory.kind && piece.memory.device_id == memory.device_id
+                 ? piece.mapping
                  : allocation_range{};
     });
   }
@@ -95,32 +77,45 @@ struct cuda_queries final : backend_queries {
     mapping_base = 19,
   };
 
-  /// @returns whether the driver knows all attributes; the values may be zero
-  template <std::size_t Count>
-  bool query(const void* pointer, int (&&attributes)[Count],
-             void* (&&values)[Count]) const noexcept {
-    return get_attributes(Count, attributes, values,
-                          reinterpret_cast<std::uintptr_t>(pointer)) == 0;
-  }
-
-  /// What an address lies in: an allocation or a reservation, and a mapping.
-  struct ranges {
-    allocation_range whole;
-    allocation_range mapped;
+  /// An allocation, or a reservation of virtual memory, and the mapping at an address in it.
+  struct mapped_memory {
+    allocation memory;
+    allocation_range mapping;
   };
 
-  ranges find_ranges(const void* pointer) const noexcept {
-    ranges result;
-    if (!query(pointer, {range_base, range_size, mapping_base, mapping_size},
-               {&result.whole.base, &result.whole.size, &result.mapped.base,
-                &result.mapped.size}) ||
-        result.mapped.size == 0) {
-      return {};  // unknown memory, or an older driver
+  mapped_memory find_mapped(const void* pointer) const noexcept {
+    unsigned type = 0;
+    unsigned is_managed = 0;
+    mapped_memory found;
+    auto& [memory, mapping] = found;
+    // clang-format off
+    int attributes[] = {memory_type, managed, ordinal, range_base, range_size,
+                        mapping_base, mapping_size};
+    void* values[] = {&type, &is_managed, &memory.device_id, &memory.range.base,
+                      &memory.range.size, &mapping.base, &mapping.size};
+    // clang-format on
+    if (get_attributes(std::size(attributes), attributes, values,
+                       reinterpret_cast<std::uintptr_t>(pointer)) != 0 ||
+        type == 0) {
+      return {};
     }
-    result.mapped.proof = bounds_proof::block;
-    result.whole.proof = result.mapped.size < result.whole.size ? bounds_proof::block
-                                                                : bounds_proof::allocation;
-    return result;
+    memory.kind = is_managed != 0 ? sycl::usm::alloc::shared
+                  : type == 1     ? sycl::usm::alloc::host
+                                  : sycl::usm::alloc::device;
+    const bool has_device = is_on_one_device(memory.kind);
+    memory.device_id = has_device ? find_id(ordinals, memory.device_id, -1) : -1;
+    if (has_device && memory.device_id < 0) {
+      return {};  // ONEAPI_DEVICE_SELECTOR may hide a GPU
+    }
+    memory.device = has_device ? device_proof::backend : device_proof::none;
+    if (mapping.size == 0) {
+      memory.range = {};
+      return found;
+    }
+    mapping.proof = bounds_proof::block;
+    memory.range.proof =
+        mapping.size < memory.range.size ? bounds_proof::block : bounds_proof::allocation;
+    return found;
   }
 };
 

@@ -73,7 +73,8 @@ struct level_zero_queries final : backend_queries {
     return memory;
   }
 
-  allocation_range range(const tensor_structure& view) const noexcept override {
+  allocation_range range(const tensor_structure& view,
+                         const allocation& /*memory*/) const noexcept override {
     const allocation_range block = find_block(reinterpret_cast<const void*>(view.first));
     if (block.proof == bounds_proof::both_ends || block.contains(view)) {
       return block;

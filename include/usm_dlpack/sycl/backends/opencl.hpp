@@ -69,7 +69,8 @@ struct opencl_queries final : backend_queries {
     return memory;
   }
 
-  allocation_range range(const tensor_structure& view) const noexcept override {
+  allocation_range range(const tensor_structure& view,
+                         const allocation& /*memory*/) const noexcept override {
     const auto* first = reinterpret_cast<const void*>(view.first);
     void* base = nullptr;
     std::size_t size = 0;
