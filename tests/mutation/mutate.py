@@ -8,6 +8,7 @@ all. A survivor either changes no behaviour, or a test is missing: somebody read
 """
 
 import argparse
+import itertools
 import re
 import shutil
 import subprocess
@@ -68,11 +69,10 @@ def succeeds(*words: str) -> bool:
 class Tests:
     """The tests of the core, or those with SYCL, in files of some names."""
 
-    def __init__(self, folder: str, files: str = ".") -> None:
-        core = folder == "core"
-        self.build = str(COPY / "build" / re.sub(r"\W+", "-", f"{folder} {files}"))
-        self.targets = ["static_tests", "core_tests"] if core else ["sycl_tests"]
-        self.label = "core" if core else "sycl"
+    def __init__(self, label: str, files: str = ".") -> None:
+        self.label = label
+        self.build = str(COPY / "build" / re.sub(r"\W+", "-", f"{label} {files}"))
+        self.targets = ["static_tests", "core_tests"] if label == "core" else ["sycl_tests"]
         choice = f"-DUSM_DLPACK_TEST_FILES={files}"
         configure = ["cmake", "--preset", "strict", "-B", self.build, choice]
         subprocess.run(configure, cwd=COPY, check=True, stdout=subprocess.DEVNULL)
@@ -84,12 +84,12 @@ class Tests:
         return not (succeeds(*build) and succeeds(*test))
 
 
-def try_faults(header: str, faults: list[Fault]) -> Iterator[bool]:
-    folder = "core" if header.startswith("core/") else "sycl"
-    near = Tests(folder, rf"/(test_)?({Path(header).stem}|allocation_counter)\.cpp$")
-    every = Tests(folder)
-    if every.notice():
-        raise SystemExit("tests: expected that all pass without a fault, found one that does not")
+def label_of(header: str) -> str:
+    return "core" if header.startswith("core/") else "sycl"
+
+
+def try_faults(header: str, faults: list[Fault], every: Tests) -> Iterator[bool]:
+    near = Tests(every.label, rf"/(test_)?({Path(header).stem}|allocation_counter)\.cpp$")
     steps = [every] if near.notice() else [near, every]  # no file may have the header's name
     path = COPY / HEADERS / header
     original = path.read_text()
@@ -111,9 +111,14 @@ def main() -> None:
     ]
     shutil.rmtree(COPY, ignore_errors=True)
     shutil.copytree(ROOT, COPY, ignore=shutil.ignore_patterns(".git", ".dev", "build"))
-    for header in headers:
-        faults = list(faults_of(header))[:: options.every]
-        for fault, noticed in zip(faults, try_faults(header, faults), strict=True):
+    every = {label: Tests(label) for label in {label_of(header) for header in headers}}
+    if any(tests.notice() for tests in every.values()):
+        raise SystemExit("tests: expected that all pass without a fault, found one that does not")
+    faults = [(header, fault) for header in headers for fault in faults_of(header)]
+    for header, some in itertools.groupby(faults[:: options.every], key=lambda pair: pair[0]):
+        chosen = [fault for _, fault in some]
+        noticed_ones = try_faults(header, chosen, every[label_of(header)])
+        for fault, noticed in zip(chosen, noticed_ones, strict=True):
             print(f"{'caught' if noticed else 'survived'}: {fault.shown}", flush=True)
 
 
