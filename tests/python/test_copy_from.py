@@ -150,12 +150,6 @@ def test_values_in_the_same_memory_are_read_before_they_are_written(queue, kind)
     assert seen[::2].tolist() == [47, *range(47, 24, -1)]
 
 
-def test_memory_of_dpctl_gives_its_bytes(memory, usm_type):
-    values = np.arange(48, 96, dtype=np.uint8)
-    to_dlpack_tensor(memory).copy_from(in_usm(values, usm_type))
-    assert whole(memory, "u1").tolist() == values.tolist()
-
-
 def test_memory_of_dpctl_of_another_context_gives_its_bytes(foreign_queue, usm_type, start):
     pending = start(foreign_queue, usm_type)
     made = empty(48, "u1")

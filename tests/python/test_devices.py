@@ -90,6 +90,7 @@ for start, end, kind in WAYS:
 for start, end, kind in WAYS:
     for wanted in KINDS:
         made = empty((4, 4), device=(14, end), usm_type=wanted)
+        assert made.device == (14, end)
         made.copy_from(make(start, kind))
         assert numpy.array_equal(made.numpy(), values)
         into = empty((4, 8), device=(14, end), usm_type=wanted)

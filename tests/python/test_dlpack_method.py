@@ -15,14 +15,13 @@ from capsules import (
     NEWEST,
     READ_ONLY,
     VERSIONED,
-    OldArray,
     bytes_on_host,
     content_of,
     name_of,
 )
-from memory_sources import TypedArray, address_of, allocate, check_bounds, owned
+from memory_sources import TypedArray, address_of, allocate, owned
 from refusals import refused
-from usm_dlpack import _core, from_dlpack, to_dlpack_tensor, validate
+from usm_dlpack import _core, to_dlpack_tensor, validate
 
 HOST = (1, 0)
 OF_THE_ARRAY_API = enum.Enum("DeviceType", {"ONE_API": 14})
@@ -118,15 +117,3 @@ def test_the_host_gets_the_memory_itself_or_a_copy(usm_type, readonly, copy, que
     array = np.from_dlpack(tensor, device="cpu", copy=copy)
     assert (array.ctypes.data == tensor.data) is not is_copy
     assert array.flags.writeable is (is_copy or not readonly)
-
-
-def test_a_copy_is_other_memory_of_the_same_kind(usm_type, queue):
-    tensor = to_dlpack_tensor(allocate(usm_type, 48, queue), shape=(3, 4), dtype="f4")
-    capsule = tensor.__dlpack__(max_version=NEWEST, copy=np.True_)
-    assert flags_of(capsule) == IS_COPIED
-    proof = validate(capsule)
-    assert (proof.usm_type, proof.device_id) == (usm_type, 0)
-    assert proof.data != tensor.data
-    copied = from_dlpack(OldArray(capsule))
-    check_bounds(proof, copied)
-    assert copied.numpy().tobytes() == bytes(range(48))

@@ -100,17 +100,11 @@ except usm_dlpack.ConversionError as error:
 
 
 @pytest.mark.parametrize(
-    ("variables", "remedy"),
-    [
-        ({}, "import usm_dlpack before the first device query of the process"),
-        ({"USM_DLPACK_CPU_DRIVER": "0"}, "install a driver"),
-        ({"ONEAPI_DEVICE_SELECTOR": "level_zero:*"}, "install a driver"),
-    ],
+    "variables", [{"USM_DLPACK_CPU_DRIVER": "0"}, {"ONEAPI_DEVICE_SELECTOR": "level_zero:*"}]
 )
-def test_an_import_that_came_too_late_is_told_to_come_first_if_that_would_help(
-    succeed, variables, remedy
+def test_an_import_that_came_too_late_is_told_to_come_first_only_if_that_would_help(
+    succeed, variables
 ):
     told = succeed(LATE, **variables)
-    assert told.startswith("no_device ")
-    assert remedy in told
-    assert ("ONEAPI_DEVICE_SELECTOR" in told) is (remedy == "install a driver")
+    assert told.startswith("no_device install a driver")
+    assert "ONEAPI_DEVICE_SELECTOR" in told

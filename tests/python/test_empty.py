@@ -26,18 +26,3 @@ def test_without_arguments_it_is_float32_in_device_memory_of_the_default_device(
     tensor = empty(3)
     assert (tensor.dtype, tensor.usm_type) == (np.float32, "device")
     assert tensor.sycl_device == dpctl.SyclDevice()
-
-
-def test_each_root_device_has_its_memory(succeed, several_devices):
-    code = """
-import dpctl
-from usm_dlpack import empty, validate
-
-for number, device in enumerate(dpctl.get_devices()):
-    for kind in ("device", "shared", "host"):
-        tensor = empty(3, device=device, usm_type=kind)
-        assert (tensor.device, tensor.sycl_device) == ((14, number), device)
-        assert validate(tensor).usm_type == kind
-assert empty(3).sycl_device == dpctl.SyclDevice()
-"""
-    assert succeed(code, **several_devices(2)) == ""

@@ -795,13 +795,6 @@ def test_an_extension_needs_the_package_of_its_table(ext, succeed, before, sente
 # --- pybind11 alone -------------------------------------------------------------------------------
 
 
-def test_the_typeerror_of_pybind11_shows_what_is_taken_and_what_was_passed(of_pybind11, doubles):
-    with pytest.raises(TypeError) as caught:
-        of_pybind11.rank_one(doubles)
-    assert "dict(dtype='float32', shape=(None,), order='C')" in str(caught.value)
-    assert repr(doubles).split("(")[0] in str(caught.value)
-
-
 def test_an_array_may_clear_its_list_in_pybind11(of_pybind11, floats):
     """The list caster of nanobind borrows the elements."""
     arrays: list[Any] = []

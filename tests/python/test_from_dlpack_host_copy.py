@@ -81,20 +81,6 @@ def test_usm_that_only_its_producer_reaches_is_copied_through_the_host(
 
 
 @pytest.mark.parametrize("export", EXPORTS)
-def test_copy_from_reads_it_by_its_interface(foreign_queue, export, usm_type):
-    array = ContextArray(allocate(usm_type, 48, foreign_queue), EXPORTS[export])
-    made = empty((3, 4), usm_type=usm_type)
-    made.copy_from(array)
-    assert made.numpy().tobytes() == BYTES.tobytes()
-
-
-def test_the_keywords_hold_for_a_copy_through_the_host(foreign_queue):
-    array = ContextArray(allocate("shared", 48, foreign_queue), refuse)
-    made = from_dlpack(array, device=HERE, usm_type="host", order="C")
-    assert (made.usm_type, made.strides) == ("host", (4, 1))
-
-
-@pytest.mark.parametrize("export", EXPORTS)
 @pytest.mark.parametrize(
     "keywords", [{}, {"copy": True}, {"device": HERE, "copy": False}, {"usm_type": "host"}], ids=str
 )

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from capsules import LEGACY, NEWEST, READ_ONLY, content_of, name_of
+from capsules import LEGACY, NEWEST, content_of, name_of
 from memory_sources import TypedArray, address_of, allocate, new_queue
 from refusals import refused
 from usm_dlpack import from_dlpack, to_dlpack_tensor
@@ -37,15 +37,6 @@ def test_numpy_takes_the_free_stride_of_one_element(free, readable):
     tensor = to_dlpack_tensor(readable, shape=(1, 3), strides=(free, 4), dtype="i4")
     for seen in (np.asarray(tensor.host_view()), np.from_dlpack(tensor.host_view())):
         assert np.array_equal(seen, tensor.numpy())
-
-
-def test_a_read_only_tensor_stays_read_only(readable):
-    tensor = to_dlpack_tensor(TypedArray(readable, data=(address_of(readable), True)))
-    view = tensor.host_view()
-    assert view.__array_interface__["data"] == (tensor.data, True)
-    assert content_of(view.__dlpack__(max_version=NEWEST)).flags == READ_ONLY
-    with refused("read_only", "flags"):
-        view.__dlpack__()
 
 
 def test_the_capsule_is_of_the_host_and_takes_keywords(readable):

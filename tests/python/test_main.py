@@ -80,7 +80,6 @@ NO_DEVICE = "devices: expected at least one root device, found none"
     [
         ({"USM_DLPACK_CPU_DRIVER": "0"}, []),
         ({"OCL_ICD_VENDORS": "/"}, []),
-        ({"OCL_ICD_FILENAMES": "libnone.so"}, []),
         ({"SYCL_DEVICE_ALLOWLIST": "DeviceType:gpu"}, []),
         ({"OCL_ICD_FILENAMES": "libnone.so", "ONEAPI_DEVICE_SELECTOR": "level_zero:*"}, []),
         (

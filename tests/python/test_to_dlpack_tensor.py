@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from capsules import IS_SUBBYTE_TYPE_PADDED, ForeignArray, ForeignTensor, content_of
 from dpctl import memory as dpctl_memory
-from memory_sources import TypedArray, address_of, allocate, new_queue
+from memory_sources import TypedArray, address_of, allocate
 from refusals import refused, wrong_argument
 from usm_dlpack import DLPackTensor, from_dlpack, to_dlpack_tensor, validate
 
@@ -159,16 +159,6 @@ def test_context_pointer_and_queue_are_refused_before_the_bounds(memory, foreign
 # --- arrays with an interface of their own
 
 
-def test_offset_and_strides_of_the_interface_are_in_elements(memory):
-    source = TypedArray(memory, shape=(2, 2), strides=(-6, 2), offset=7)
-    tensor = to_dlpack_tensor(source)
-    assert tensor.data == address_of(memory) + 28
-    assert (tensor.shape, tensor.strides) == ((2, 2), (-6, 2))
-    seen = np.from_dlpack(tensor, device="cpu").view(np.uint32)
-    whole = np.arange(48, dtype=np.uint8).view(np.uint32)
-    assert seen.tolist() == [[whole[7], whole[9]], [whole[1], whole[3]]]
-
-
 @pytest.mark.parametrize("readonly", [True, False])
 def test_the_read_only_flag_is_the_arrays_but_memory_of_dpctl_is_writable(memory, readonly):
     source = TypedArray(memory, data=(address_of(memory), readonly))
@@ -218,14 +208,6 @@ def test_the_flag_of_padding_says_nothing_of_whole_bytes(memory):
     tensor = from_dlpack(ForeignArray(foreign))
     assert to_dlpack_tensor(tensor, byte_offset=8).shape == (5,)
     assert to_dlpack_tensor(tensor, dtype="u2").shape == (24,)
-
-
-def test_a_tensor_that_is_read_anew_keeps_its_queue_and_its_readonly(memory):
-    known = new_queue()
-    source = TypedArray(memory, data=(address_of(memory), True), syclobj=known)
-    tensor = to_dlpack_tensor(to_dlpack_tensor(source), dtype="bfloat16")
-    again = to_dlpack_tensor(tensor, shape=(2, 3))
-    assert (again.sycl_queue, again.readonly) == (known, True)
 
 
 EMPTYING = """

@@ -68,9 +68,6 @@ const char* const launched_text = R"(
     }
   }
 
-  extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::single_task_kernel))
-  void set_9(int* x) { *x = 9; }
-
   KERNEL(1) count_1(int* seen, long columns) {
     const long j = get_nd_item<1>().get_global_id(0);
     if (j < columns) { ++seen[j]; }
@@ -139,13 +136,6 @@ TEST(KernelSource, AKernelIndexesAndDescribesViewsOfDeviceUsm) {
 
 using row = md::mdspan<int, md::dextents<int, 1>>;
 using shared_row = shared_mdspan<row>;
-
-TEST(KernelSource, ASingleTaskKernelIsLaunchedAsOneWorkItem) {
-  const sycl::queue queue = queue_on();
-  const usm_memory memory(alloc::shared, sizeof(int), queue);
-  launched().launch(queue, "set_9", 1, row(memory.as<int>(), 1));
-  EXPECT_EQ(*memory.as<int>(), 9);
-}
 
 TEST(KernelSource, ThreadsGetKernelsOfOneBuildForAContext) {
   const sycl::queue queue = queue_on();

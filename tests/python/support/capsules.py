@@ -33,7 +33,6 @@ from usm_dlpack_conformance.dlpack import (  # noqa: F401 (tests import them fro
     integers,
     name_of,
     new_capsule,
-    pointer_of,
 )
 
 IS_SUBBYTE_TYPE_PADDED = 4

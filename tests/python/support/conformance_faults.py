@@ -4,12 +4,10 @@
 Each is named for its fault, and says the cases that find it.
 """
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import dpctl
-import numpy as np
 import usm_dlpack
 from conformance_adapters import Ours, memory_of
 from usm_dlpack_conformance.dlpack import (
@@ -207,14 +205,6 @@ class GivesOnlyVersionedCapsules(Library):
         return super().export(tensor, **{**keywords, "max_version": (1, 1)})
 
 
-@fault("capsule.read-only-legacy")
-class GivesReadOnlyArraysInLegacyCapsules(Library):
-    def export(self, tensor: Any, max_version: Any = None, **keywords: Any) -> Any:
-        if max_version is None and tensor.readonly:
-            return Foreign(tensor.data, tensor.shape, legacy=True, owner=tensor).capsule()
-        return super().export(tensor, max_version=max_version, **keywords)
-
-
 @fault(
     *("capsule.fresh", "owner.abandoned", "owner.abandoned-legacy", "owner.deleter"),
     "release.passed-on",
@@ -234,12 +224,6 @@ class IgnoresCopy(Library):
         return super().export(tensor, copy=False if copy is False else None, **keywords)
 
 
-@fault("keywords.host-no-copy")
-class CopiesThoughThatIsForbidden(Library):
-    def export(self, tensor: Any, copy: Any = None, **keywords: Any) -> Any:
-        return super().export(tensor, copy=copy or None, **keywords)
-
-
 @fault(
     *("keywords.host", "keywords.other-device", "keywords.host-no-copy", "keywords.host-views"),
     *("keywords.copy-values", "order.copy", "order.host"),
@@ -247,21 +231,6 @@ class CopiesThoughThatIsForbidden(Library):
 class IgnoresTheDevice(Library):
     def export(self, tensor: Any, dl_device: Any = None, **keywords: Any) -> Any:
         return super().export(tensor, **keywords)
-
-
-@fault("keywords.host-views")
-class CopiesViewsWithGapsAsIfTheyHadNone(Library):
-    def export(self, tensor: Any, **keywords: Any) -> Any:
-        capsule = super().export(tensor, **keywords)
-        if keywords.get("dl_device") == (1, 0):
-            inside = content_of(capsule).dl_tensor
-            count = int(np.prod(tensor.shape))
-            if count and tensor.strides != integers(inside.strides, inside.ndim):
-                lowest = tensor.data + 4 * sum(
-                    min(0, (n - 1) * s) for n, s in zip(tensor.shape, tensor.strides, strict=True)
-                )
-                ctypes.memmove(inside.data, lowest, 4 * count)
-        return capsule
 
 
 @fault("stream.minus-one", "order.minus-one")
@@ -303,16 +272,6 @@ class WaitsForNobody(Library):
         if stream is None and not keywords.get("copy"):
             stream = -1
         return super().export(tensor, stream=stream, **keywords)
-
-
-# Who keeps what.
-
-
-@fault("owner.abandoned", "owner.abandoned-legacy", "owner.deleter", "release.passed-on")
-class NeverFrees(Library):
-    def export(self, tensor: Any, **keywords: Any) -> Any:
-        self.__dict__.setdefault("kept", []).append(tensor)
-        return super().export(tensor, **keywords)
 
 
 # What a consumer takes.
@@ -379,11 +338,6 @@ def takes_any_device_id(content: Any) -> None:
 def takes_the_absolute_value_of_extents(content: Any) -> None:
     for r in range(min(content.dl_tensor.ndim, 2) if content.dl_tensor.shape else 0):
         content.dl_tensor.shape[r] = abs(content.dl_tensor.shape[r])
-
-
-@changing("refuse.lanes")
-def ignores_lanes(content: Any) -> None:
-    content.dl_tensor.lanes = 1
 
 
 @fault("take.copy")
