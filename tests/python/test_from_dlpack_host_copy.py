@@ -104,6 +104,9 @@ def test_the_queue_of_an_array_says_its_context_too(foreign_queue):
     array = ContextArray(allocate("device", 48, foreign_queue), refuse)
     del array.__sycl_usm_array_interface__
     assert from_dlpack(array, device=HERE).numpy().tobytes() == BYTES.tobytes()
+    made = empty((3, 4))
+    made.copy_from(array)
+    assert made.numpy().tobytes() == BYTES.tobytes()
 
 
 @pytest.mark.parametrize("interface", [{}, "text", {"syclobj": 3}, {"syclobj": "nosuch"}], ids=str)
