@@ -237,15 +237,20 @@ constexpr std::uintptr_t alignment_mask(DLDataType dtype) noexcept {
   return ((bits - 1U) & ~bits) >> 3U;
 }
 
-/// Whether NumPy has a dtype of the same name. @pre it is known
+/// Whether NumPy has the dtype on every machine, and by this name. @pre it is known
 constexpr bool is_of_numpy(DLDataType dtype) noexcept {
-  return dtype.lanes == 1 && dtype.bits >= 8 &&
-         (dtype.code <= kDLFloat || dtype.code == kDLComplex || dtype.code == kDLBool);
+  const int bits = dtype.lanes == 1 ? dtype.bits : 0;
+  if (dtype.code == kDLComplex) {
+    return bits == 64 || bits == 128;
+  }
+  return (dtype.code <= kDLFloat || dtype.code == kDLBool) &&
+         (bits == 8 || bits == 16 || bits == 32 || bits == 64);
 }
 
-/// Whether NumPy or ml_dtypes has a dtype of the same name, without padding. @pre it is known
+/// Whether NumPy has the dtype, or ml_dtypes has it without padding. @pre it is known
 constexpr bool is_of_numpy_or_ml_dtypes(DLDataType dtype) noexcept {
-  return dtype.lanes == 1 && dtype.bits >= 8 && dtype.code != kDLOpaqueHandle;
+  return is_of_numpy(dtype) || (dtype.lanes == 1 && dtype.bits >= 8 &&
+                                (dtype.code == kDLBfloat || dtype.code > kDLBool));
 }
 
 /// For example `float32` or `float32x2`.

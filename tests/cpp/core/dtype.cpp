@@ -17,14 +17,17 @@ TEST(Dtype, PrintsNameWidthLanesAndRawNumbers) {
   EXPECT_EQ(to_string({kDLBool, 1, 1}), "bool1 (code 6, bits 1, lanes 1)");
   EXPECT_EQ(to_string({kDLBfloat, 16, 1}), "bfloat16");
   EXPECT_TRUE(detail::is_of_numpy(data_type_v<bool>) &&
-              detail::is_of_numpy({kDLFloat, 16, 1}));
+              detail::is_of_numpy({kDLFloat, 16, 1}) &&
+              detail::is_of_numpy({kDLComplex, 128, 1}));
   EXPECT_TRUE(detail::is_of_numpy_or_ml_dtypes({kDLBfloat, 16, 1}) &&
               detail::is_of_numpy_or_ml_dtypes({kDLFloat8_e5m2, 8, 1}));
-  EXPECT_FALSE(detail::is_of_numpy_or_ml_dtypes({kDLInt, 4, 1}) ||
-               detail::is_of_numpy_or_ml_dtypes({kDLBfloat, 16, 2}) ||
-               detail::is_of_numpy_or_ml_dtypes({kDLOpaqueHandle, 64, 1}));
-  EXPECT_FALSE(detail::is_of_numpy({kDLBfloat, 16, 1}) ||
-               detail::is_of_numpy({kDLInt, 4, 1}) || detail::is_of_numpy({kDLFloat, 32, 2}));
+  const DLDataType others[] = {
+      {kDLInt, 4, 1},     {kDLInt, 24, 1},          {kDLUInt, 128, 1},  {kDLFloat, 32, 2},
+      {kDLFloat, 128, 1}, {kDLOpaqueHandle, 64, 1}, {kDLBfloat, 16, 2}, {kDLComplex, 32, 1}};
+  for (const DLDataType other : others) {
+    EXPECT_FALSE(detail::is_of_numpy_or_ml_dtypes(other)) << to_string(other);
+  }
+  EXPECT_FALSE(detail::is_of_numpy({kDLBfloat, 16, 1}));
   EXPECT_EQ(to_string({type_code::float8_e4m3fn, 8, 1}), "float8_e4m3fn");
   EXPECT_EQ(to_string({type_code::float4_e2m1fn, 4, 2}),
             "float4_e2m1fnx2 (code 17, bits 4, lanes 2)");
