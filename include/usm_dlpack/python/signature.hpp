@@ -6,6 +6,7 @@
 
 #include <usm_dlpack/core/config.hpp>
 #include <usm_dlpack/core/dtype.hpp>
+#include <usm_dlpack/core/mapping.hpp>
 #include <usm_dlpack/core/view.hpp>
 #include <usm_dlpack/sycl/config.hpp>
 #include <usm_dlpack/sycl/memory.hpp>
@@ -53,28 +54,13 @@ constexpr void add_dtype(Text& text) {
   }
 }
 
-/// The first stride of 2 x 3 elements in a layout that is always exhaustive; 0 for other
-/// layouts.
-template <class Layout, class Extents, class = void>
-inline constexpr std::size_t row_stride = 0;
-template <class Layout, template <class, std::size_t...> class Extents, class Index,
-          std::size_t... Sizes>
-inline constexpr std::size_t
-    row_stride<Layout, Extents<Index, Sizes...>,
-               std::enable_if_t<(
-                   Layout::template mapping<Extents<Index, 2, 3>>::is_always_exhaustive() &&
-                   typename Layout::template mapping<Extents<Index, 2, 3>>().stride(0) > 0)>> =
-        typename Layout::template mapping<Extents<Index, 2, 3>>().stride(0);
-
 /// `C` or `F` if the view accepts only this order; otherwise null.
 template <class View>
 constexpr const char* order_of() {
-  constexpr std::size_t stride =
-      row_stride<typename View::layout_type, typename View::extents_type>;
-  if (View::rank() == 0 || stride == 0) {
-    return nullptr;
-  }
-  return stride == 3 || View::rank() == 1 ? "C" : "F";
+  using mapping = typename View::mapping_type;
+  const bool is_ordered = View::rank() > 0 && !made_from_strides<mapping> &&
+                          made_from_extents<mapping> && padding_of<mapping> == 0;
+  return !is_ordered ? nullptr : is_left<mapping> ? "F" : "C";
 }
 
 /// `typing.Annotated[usm_dlpack.UsmArray, dict(dtype='float32', shape=(None, 3), order='C')]`
@@ -94,7 +80,7 @@ constexpr auto make_parameter_text() {
     }
   }
   text.add(View::rank() == 1 ? ",)" : ")");
-  if (constexpr const char* order = order_of<View>(); order != nullptr) {
+  if constexpr (constexpr const char* order = order_of<View>(); order != nullptr) {
     text.add(", order='").add(order).add("'");
   }
   constexpr sycl::usm::alloc kind = usm_kind_v<View>;
