@@ -271,7 +271,9 @@ class usm_array {
 
   /// Bytes to allocate; refuses an array that could not be exported.
   static std::size_t size_to_allocate(const mapping_type& mapping) {
-    detail::check_product<mapping_type>(mapping.extents());
+    if constexpr (!detail::made_from_strides<mapping_type>) {  // it multiplies extents
+      detail::check_product<mapping_type>(mapping.extents());
+    }
     constexpr DLDevice any_device{kDLOneAPI, 0};
     static_cast<void>(detail::describe<detail::empty_data::handle>(
         View(typename View::data_handle_type{}, mapping), any_device));
