@@ -24,7 +24,7 @@ namespace usm_dlpack {
 /// copyable.
 class python_owner {
  public:
-  /// Adds a reference. @pre the GIL is held, and `load_package` was called
+  /// Adds a reference. @pre the GIL is held
   /// @throws conversion_error `request_unsupported` for null
   explicit python_owner(PyObject* object) {
     static_cast<void>(detail::package_interface::get());  // the destructor must not import

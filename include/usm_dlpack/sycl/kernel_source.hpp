@@ -143,7 +143,7 @@ class kernel_source {
   /// @returns the kernel's event, complete if nothing was launched
   /// @throws conversion_error as `check_queue`, `out_of_range`; sycl::exception as
   ///         `find`, errc::kernel_argument for another number of arguments than the kernel has
-  ///         parameters, what the runtime throws for the launch, and of work that failed
+  ///         parameters, what the runtime throws for the launch, and of a failed command
   template <class Range, class... Arguments>
   sycl::event launch(const sycl::queue& queue, const std::string& name, const Range& range,
                      const Arguments&... arguments) const {

@@ -69,7 +69,7 @@ class ordered_section {
  public:
   /// @param arguments views, `owned_view`s, `any_view`s or `usm_array`s: all that the work
   /// uses
-  /// @throws conversion_error as `check_queue`; sycl::exception of work that failed
+  /// @throws conversion_error as `check_queue`; sycl::exception of a failed command
   template <class... Arguments>
   [[nodiscard]] explicit ordered_section(const sycl::queue& queue,
                                          const Arguments&... arguments)
@@ -82,13 +82,13 @@ class ordered_section {
   }
 
   /// Waits for the work so far, for example before the host reads a result of it.
-  /// @throws sycl::exception of work that failed; conversion_error `runtime_error` while the
+  /// @throws sycl::exception of a failed command; conversion_error `runtime_error` while the
   ///         queue records a graph
   void wait() const { detail::queue_functions_now().wait_for_queue(queue_); }
 
   ordered_section(const ordered_section&) = delete;
   ordered_section& operator=(const ordered_section&) = delete;
-  /// @throws sycl::exception of work that failed, unless another exception ends the section
+  /// @throws sycl::exception of a failed command, unless another exception ends the section
   ~ordered_section() noexcept(false) {
     try {
       if (!detail::is_recording(queue_)) {
