@@ -17,7 +17,7 @@ namespace {
 /// depend on each other would get wrong values from a queue that is not.
 void order_package_queue(const tensor& source) {
   for (const sycl::queue& queue : source.queues()->queues()) {
-    if (queue.get_context() != source.proof().context()) {
+    if (queue.get_context() != source.proof().context() && !is_done(queue)) {
       detail::refuse(
           errc::request_unsupported, "sycl_queue",
           "queues of the memory's context, because the C exchange API does not wait",
@@ -145,6 +145,7 @@ int managed_tensor_allocator(DLTensor* prototype, DLManagedTensorVersioned** out
     return -1;
   }
   try {
+    const cuda_thread_scope kept;
     *out = allocate_like(*prototype).release();
     return 0;
   } catch (const conversion_error& error) {

@@ -166,8 +166,9 @@ PyObject* make_known_tensor(DLManagedTensorVersioned* managed, PyObject* owner,
       of_kind.usm_types = {wanted};
       detail::check_usm_type(proved.proof.usm_type(), of_kind);
     }
-    const bool has_list = owner != nullptr && is_tensor(owner);
-    auto list = has_list ? nb::inst_ptr<tensor>(owner)->queues() : nullptr;
+    const bool is_array =
+        owner != nullptr && (is_tensor(owner) || PyCapsule_IsValid(owner, argument_name) != 0);
+    auto list = is_array ? list_of(owner) : nullptr;
     object = make_tensor(std::move(proved), std::move(list)).release().ptr();
   });
   return object;

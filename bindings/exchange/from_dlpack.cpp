@@ -75,7 +75,8 @@ nb::object import_copy_of(const proved_tensor& source, nb::handle capsule,
   const std::int32_t id = wanted.device_id ? *wanted.device_id : source.proof.device_id();
   const sycl::usm::alloc kind = wanted.usm_type.value_or(source.proof.usm_type());
   std::optional<sycl::queue> queue = wanted.request.queue;
-  if (!queue && source.queue && device_id(source.queue->get_device()) == id) {
+  if (!queue && source.queue && source.queue->get_context() == default_context(id) &&
+      device_id(source.queue->get_device()) == id) {
     queue = source.queue;
   }
   claimed_capsule claimed(capsule, content);

@@ -19,7 +19,7 @@ using shared_work = std::shared_ptr<detail::pending_work>;
 
 bool has_ended(const shared_work& work) { return work->has_ended(); }
 
-/// What host tasks left.
+/// What threads left that must not wait.
 ///
 /// A queue gets one barrier at a time: when thousands of barriers wait behind held work, their
 /// ends nest, and overflow the stack of the OpenCL CPU driver (intel-opencl-rt 2026.2).
@@ -33,13 +33,17 @@ class deferred_frees {
     is_empty_ = false;
   }
 
-  /// Returns what can be freed, and begins to query for what has arrived.
+  /// Returns what can be freed, and begins to query for what has arrived; nothing if another
+  /// thread does this now. @pre the GIL is not held: a query may wait for a host task
   std::vector<pending_free> take_finished() {
-    const std::lock_guard<std::mutex> lock(guard_);
+    const std::unique_lock<std::mutex> alone(finishing_, std::try_to_lock);
+    if (!alone.owns_lock()) {
+      return {};
+    }
     queried_.erase(std::remove_if(queried_.begin(), queried_.end(),
                                   [](const query& entry) { return has_ended(entry.work); }),
                    queried_.end());
-    query_for_arrived();
+    query_for(take_arrived());
     std::vector<pending_free> finished;
     for (auto next = waiting_.begin(); next != waiting_.end();) {
       if (std::all_of(next->work.begin(), next->work.end(), &has_ended)) {
@@ -49,6 +53,7 @@ class deferred_frees {
         ++next;
       }
     }
+    const std::lock_guard<std::mutex> lock(guard_);
     is_empty_ = arrived_.empty() && waiting_.empty();
     return finished;
   }
@@ -63,30 +68,38 @@ class deferred_frees {
     std::vector<shared_work> work;
   };
 
-  /// Leaves for later what has a queue that records a graph, or that was queried before.
-  void query_for_arrived() {
+  std::vector<pending_free> take_arrived() {
+    const std::lock_guard<std::mutex> lock(guard_);
+    return std::exchange(arrived_, {});
+  }
+
+  /// Leaves for later what has a queue that records a graph, or that was queried before. What
+  /// cannot be queried leaks.
+  void query_for(std::vector<pending_free> arrived) {
     std::vector<query> queries;
-    std::vector<pending_free> later;
-    for (pending_free& pending : arrived_) {
+    for (pending_free& pending : arrived) {
       const auto is_busy = [this](const sycl::queue& queue) {
         return detail::is_recording(queue) || find(queried_, queue) != nullptr;
       };
       if (std::any_of(pending.queues.begin(), pending.queues.end(), is_busy)) {
-        later.push_back(std::move(pending));
+        add(std::move(pending));
         continue;
       }
-      std::vector<shared_work> work;
-      for (const sycl::queue& queue : pending.queues) {
-        const query* entry = find(queries, queue);
-        if (entry == nullptr) {
-          queries.push_back({queue, std::make_shared<detail::pending_work>(queue)});
-          entry = &queries.back();
+      try {
+        std::vector<shared_work> work;
+        for (const sycl::queue& queue : pending.queues) {
+          const query* entry = find(queries, queue);
+          if (entry == nullptr) {
+            queries.push_back({queue, std::make_shared<detail::pending_work>(queue)});
+            entry = &queries.back();
+          }
+          work.push_back(entry->work);
         }
-        work.push_back(entry->work);
+        waiting_.push_back({std::move(pending), std::move(work)});
+      } catch (const std::exception&) {
+        new pending_free(std::move(pending));
       }
-      waiting_.push_back({std::move(pending), std::move(work)});
     }
-    arrived_ = std::move(later);
     queried_.insert(queried_.end(), queries.begin(), queries.end());
   }
 
@@ -96,16 +109,21 @@ class deferred_frees {
     return match == queries.end() ? nullptr : &*match;
   }
 
-  std::mutex guard_;
+  std::mutex guard_;  ///< of the two below
   std::atomic<bool> is_empty_{true};
   std::vector<pending_free> arrived_;
+  std::mutex finishing_;  ///< of the two below
   std::vector<waiting_free> waiting_;
   std::vector<query> queried_;
 };
-auto& of_host_tasks = *new deferred_frees;  // never destroyed: threads may outlive the statics
+auto& deferred = *new deferred_frees;  // never destroyed: threads may outlive the statics
 
-/// Whether this thread holds the GIL without a Python frame: in a host task of dpctl.
-bool is_in_host_task() noexcept { return has_gil() && PyEval_GetGlobals() == nullptr; }
+/// Whether this thread runs no Python code: in a host task, of dpctl with the GIL and of
+/// others without, or on a thread of C++.
+bool runs_no_python() noexcept {
+  return PyGILState_GetThisThreadState() == nullptr ||
+         (has_gil() && PyEval_GetGlobals() == nullptr);
+}
 
 }  // namespace
 
@@ -114,8 +132,8 @@ void free_after_work(pending_free pending) noexcept {
   try {
     if (process_is_forked() || interpreter_gate::is_closed()) {
       new pending_free(std::move(pending));
-    } else if (is_in_host_task()) {
-      of_host_tasks.add(std::move(pending));
+    } else if (runs_no_python()) {
+      deferred.add(std::move(pending));
     } else {
       run_unlocked([&] {
         const cuda_thread_scope kept;  // the garbage collector may drop arrays at any time
@@ -145,19 +163,16 @@ void free_usm_after_work(std::vector<sycl::queue> queues, void* address,
 }
 
 void free_finished() noexcept {
-  if (of_host_tasks.is_empty()) {
+  if (deferred.is_empty() || process_is_forked()) {
     return;
   }
   try {
-    const std::vector<pending_free> finished = of_host_tasks.take_finished();
-    if (!finished.empty()) {
-      run_unlocked([&] {
-        const cuda_thread_scope kept;
-        for (const pending_free& pending : finished) {
-          pending.free();
-        }
-      });
-    }
+    run_unlocked([] {
+      const cuda_thread_scope kept;
+      for (const pending_free& pending : deferred.take_finished()) {
+        pending.free();
+      }
+    });
   } catch (...) {  // tried again by the next call
   }
 }

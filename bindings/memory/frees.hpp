@@ -19,8 +19,8 @@ struct pending_free {
 
 /// Waits for the queues without the GIL, and frees.
 ///
-/// If the thread has the GIL but runs no Python code, it is a host task of dpctl that drops an
-/// object. A wait there would wait for itself, so the free is left to `free_finished`.
+/// A thread that runs no Python code may be a host task that drops an object. A wait there
+/// would wait for itself, so the free is left to `free_finished`.
 ///
 /// Nothing is freed in a child of fork(), where memory and work belong to the parent; nor when
 /// the interpreter is ending, because the work may wait for Python code that does not run any
@@ -32,8 +32,8 @@ void free_after_work(pending_free pending) noexcept;
 void free_usm_after_work(std::vector<sycl::queue> queues, void* address,
                          const sycl::context& context) noexcept;
 
-/// Frees what host tasks left, if its work has ended. Never waits. Called by allocations,
-/// imports and exports in USM. @pre the GIL is held
+/// Frees what such threads left, if its work has ended. Never waits for that. Called by
+/// allocations, imports and exports in USM. @pre the GIL is held
 void free_finished() noexcept;
 
 }  // namespace usm_dlpack::python

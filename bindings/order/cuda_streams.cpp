@@ -113,6 +113,7 @@ class cuda_device_streams {
   }
 
   void order_queue(CUstream producer, sycl::queue consumer) {
+    detail::check_executing(consumer);
     make_current();
     check_executing(producer);
     const CUevent reached = take_event();
@@ -123,14 +124,21 @@ class cuda_device_streams {
     in_use_.emplace_back(reached, std::move(barrier));
   }
 
-  void order_stream(sycl::queue producer, CUstream consumer) {
+  void order_stream(const std::vector<sycl::queue>& producers, CUstream consumer) {
     make_current();
     check_executing(consumer);
-    detail::pending_work work(producer);
-    if (work.is_done()) {
-      return;
+    for (const sycl::queue& producer : producers) {
+      detail::pending_work work(producer);
+      if (!work.is_done()) {
+        order_stream_behind(work, producer.get_context(), consumer);
+      }
     }
-    if (producer.get_context() != context_) {
+  }
+
+ private:
+  void order_stream_behind(detail::pending_work& work, const sycl::context& context,
+                           CUstream consumer) const {
+    if (context != context_) {
       work.wait();
       return;
     }
@@ -142,10 +150,10 @@ class cuda_device_streams {
       return;
     }
     const CUevent native = sycl::get_native<sycl::backend::ext_oneapi_cuda>(done);
+    make_current();  // SYCL may have changed it, and the legacy stream is that of the context
     check_cuda(cuda_driver::get().wait(consumer, native, 0), "cuStreamWaitEvent");
   }
 
- private:
   /// A producer that records a CUDA graph makes our stream a part of it, and a query of such a
   /// stream breaks the recording.
   static bool is_idle(CUstream stream) noexcept {
@@ -216,11 +224,8 @@ void order_stream_behind(const tensor& producer, CUstream consumer) {
   std::vector<sycl::queue> queues = producer.queues()->queues();
   queues.push_back(dpctl_queue(device_id));
   const without_gil unlocked;
-  detail::with_runtime_errors("stream", [&] {
-    for (const sycl::queue& queue : queues) {
-      cuda_device_streams::on(device_id).order_stream(queue, consumer);
-    }
-  });
+  detail::with_runtime_errors(
+      "stream", [&] { cuda_device_streams::on(device_id).order_stream(queues, consumer); });
 }
 
 void order_behind_stream(CUstream producer, const sycl::queue& consumer,

@@ -139,7 +139,7 @@ bool has_gil() noexcept {
 
 void reference_drop::operator()(PyObject* object) const noexcept {
   const interpreter_gate gate;
-  if (!gate.open()) {
+  if (process_is_forked() || !gate.open()) {
     return;
   }
   const PyGILState_STATE state = PyGILState_Ensure();

@@ -103,7 +103,8 @@ void run_unlocked(Function&& function) {
   function();
 }
 
-/// Takes the GIL to drop a reference. Does nothing once the interpreter finishes.
+/// Takes the GIL to drop a reference. Does nothing in a child of fork(), nor once the
+/// interpreter finishes.
 struct reference_drop {
   void operator()(PyObject* object) const noexcept;
 };

@@ -92,10 +92,14 @@ nb::object dpctl_device_object(std::int32_t device_id, const sycl::device& devic
 }
 
 void wait_unlocked(const sycl::queue& queue) {
-  detail::pending_work work(queue);
-  if (!work.is_done()) {
-    run_unlocked([&] { work.wait(); });
-  }
+  run_unlocked([&] { detail::pending_work(queue).wait(); });
+}
+
+bool is_done(const sycl::queue& queue) {
+  bool done = false;
+  detail::with_runtime_errors(
+      "queue", [&] { run_unlocked([&] { done = detail::pending_work(queue).is_done(); }); });
+  return done;
 }
 
 void wait_for(const sycl::queue& queue) {
@@ -109,11 +113,11 @@ void hand_over(const sycl::queue& producer, const sycl::queue& consumer) {
     return;
   }
   detail::with_runtime_errors("stream", [&] {
-    detail::pending_work work(producer);
-    if (work.is_done()) {
-      return;
-    }
     run_unlocked([&] {
+      detail::pending_work work(producer);
+      if (work.is_done()) {
+        return;
+      }
       if (producer.get_context() == consumer.get_context()) {
         detail::order_by_event(work, consumer);
       } else {

@@ -39,6 +39,9 @@ nb::object dpctl_device_object(std::int32_t device_id, const sycl::device& devic
 void wait_for(const sycl::queue& queue);
 /// The same, but throws the exceptions of the runtime as they are.
 void wait_unlocked(const sycl::queue& queue);
+/// Whether a queue is known to have no work. Never waits for it.
+/// @throws conversion_error as `wait_for`
+bool is_done(const sycl::queue& queue);
 
 /// Orders later work of `consumer` behind the present work of `producer`. Within one context
 /// this uses an event; if the contexts differ, the host waits. If `consumer` is out of order,

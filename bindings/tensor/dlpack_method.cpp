@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DLPackTensor.__dlpack__, and the managed tensors of a DLPackTensor. A new keyword of
-// `__dlpack__` is read in `export_capsule`.
+// `__dlpack__` is read in `export_dlpack`.
 #include "arguments/arguments.hpp"
 #include "arguments/places.hpp"
 #include "exchange/capsule.hpp"
@@ -169,13 +169,10 @@ void synchronise(const tensor& source, const consumer_stream& consumer) {
   }
 }
 
-/// DLPackTensor.__dlpack__: exports the memory itself, a copy on a root device, or memory that
-/// the host can read.
-/// @throws conversion_error, and never a TypeError, which consumers take to mean that the
-///         producer is old
-/// @throws nb::value_error for an unusable `stream`
-nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
-                          nb::handle dl_device, nb::handle copy) {
+}  // namespace
+
+nb::object export_dlpack(nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
+                         nb::handle dl_device, nb::handle copy) {
   const tensor& source = ready_tensor(self);
   check_process();
   const DLDevice own = source.get().described.device;
@@ -211,8 +208,6 @@ nb::object export_capsule(nb::handle_t<tensor> self, nb::handle stream, nb::hand
   return finish(described, versioned, source.get().flags & ~flag::is_copied, std::move(owner));
 }
 
-}  // namespace
-
 managed_tensor export_managed(nb::handle self) {
   const proved_tensor& source = nb::inst_ptr<tensor>(self)->get();
   return to_managed_tensor(source.described,
@@ -221,7 +216,7 @@ managed_tensor export_managed(nb::handle self) {
 }
 
 void add_dlpack_method(tensor_class& tensor_type) {
-  tensor_type.def("__dlpack__", &export_capsule, nb::kw_only(), nb::arg("stream") = nb::none(),
+  tensor_type.def("__dlpack__", &export_dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
                   nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
                   nb::arg("copy") = nb::none(), nb::sig(dlpack_signature), export_doc);
 }

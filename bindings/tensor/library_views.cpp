@@ -50,10 +50,8 @@ nb::object export_capsule(const View& self, nb::handle stream, nb::handle max_ve
   const nb::object asked = dl_device.is_none() ? own : nb::borrow(dl_device);
   // The stream of a consumer of CUDA orders nothing elsewhere. There the host waits.
   const bool fits = std::is_same_v<View, host_view> || asked.equal(own);
-  return self.object().attr("__dlpack__")(
-      nb::arg("stream") = fits ? stream : nb::handle(Py_None),
-      nb::arg("max_version") = max_version, nb::arg("dl_device") = asked,
-      nb::arg("copy") = copy);
+  return export_dlpack(nb::handle_t<tensor>(self.object()),
+                       fits ? stream : nb::handle(Py_None), max_version, asked, copy);
 }
 
 /// What the array interfaces of NumPy and of CUDA have in common.

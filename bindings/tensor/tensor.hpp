@@ -169,6 +169,14 @@ std::optional<sycl::queue> queue_behind(const capsule_content& content);
 /// @pre `self` is a DLPackTensor
 managed_tensor export_managed(nb::handle self);
 
+/// `DLPackTensor.__dlpack__`: exports the memory itself, a copy on a root device, or memory
+/// that the host can read.
+/// @throws conversion_error, and never a TypeError, which consumers take to mean that the
+///         producer is old
+/// @throws nb::value_error for an unusable `stream`
+nb::object export_dlpack(nb::handle_t<tensor> self, nb::handle stream, nb::handle max_version,
+                         nb::handle dl_device, nb::handle copy);
+
 /// The signature of every `__dlpack__` of this package.
 inline constexpr const char* dlpack_signature =
     "def __dlpack__(self, *, stream: typing.Any | None = None, "

@@ -36,8 +36,9 @@ RECORD = np.array([(x, 1) for x in FLAT], dtype=[("x", "f4"), ("y", "i2")])
 class Memory:
     """USM that holds `ROWS`, and arrays over it, of this package and of others."""
 
-    def __init__(self, queue: Any, foreign_queue: Any) -> None:
+    def __init__(self, queue: Any, foreign_queue: Any, start: Any) -> None:
         self.queue = queue
+        self.busy = lambda queue: start(queue).queue
         self.foreign_queue = foreign_queue  # of another context
         self.usm = self.allocated("device")
 
@@ -179,8 +180,8 @@ ELSEWHERE = [example for example in EXAMPLES if "  # with " in example.source]
 
 
 @pytest.mark.parametrize("example", HERE_TOO, ids=line_of)
-def test_a_line_of_the_page_is_refused_in_its_words_or_taken(example, queue, foreign_queue):
-    memory = Memory(queue, foreign_queue)
+def test_a_line_of_the_page_is_refused_in_its_words_or_taken(example, queue, foreign_queue, start):
+    memory = Memory(queue, foreign_queue, start)
     names = globals() | vars(usm_dlpack) | {name: getattr(memory, name) for name in dir(memory)}
     names["EXT"] = extension_under_test.load()  # of nanobind, whose functions raise the reason
     if not example.want:

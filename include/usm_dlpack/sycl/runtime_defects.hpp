@@ -48,14 +48,15 @@ inline void keep_queue_alive(const sycl::queue& queue) {
     return;
   }
   static auto& mutex = *new std::mutex;  // never destroyed: threads may outlive the statics
-  static auto& newest = *new std::array<std::optional<sycl::queue>, 64>;
-  static std::size_t next = 0;
+  static auto& newest = *new std::array<std::optional<sycl::queue>, 64>;  // in this order
   std::optional<sycl::queue> oldest = queue;  // destroyed after the lock
   const std::lock_guard<std::mutex> lock(mutex);
-  if (std::find(newest.begin(), newest.end(), oldest) == newest.end()) {
-    newest[next].swap(oldest);
-    next = (next + 1) % newest.size();
+  auto place = std::find(newest.begin(), newest.end(), oldest);
+  if (place == newest.end()) {
+    place = newest.begin();
+    place->swap(oldest);
   }
+  std::rotate(place, place + 1, newest.end());
 }
 
 /// Submits a barrier. @pre the queue runs its work
@@ -125,16 +126,16 @@ inline void wait_for_command(sycl::event command) {
 /// work.
 class pending_work {
  public:
-  /// Queries the queue once.
+  /// Any query may wait for a lock that another thread holds while it waits for a host task of
+  /// dpctl. So a Python thread first releases the GIL.
   /// @throws conversion_error `runtime_error` for a queue that records a graph;
   /// sycl::exception
-  explicit pending_work(const sycl::queue& queue)
-      : queue_(queue), is_polled_(queue.get_backend() == sycl::backend::opencl) {
+  explicit pending_work(const sycl::queue& queue) : queue_(queue) {
     check_executing(queue_);
-    if (is_polled_) {
+    if (queue_.get_backend() == sycl::backend::opencl) {
       last_ = queue_.is_in_order() ? queue_.ext_oneapi_get_last_event() : std::nullopt;
       const bool is_behind_host_task = last_ && !last_->get_wait_list().empty();
-      if (is_behind_host_task || !queue_.is_in_order()) {
+      if (!last_ || is_behind_host_task) {
         last_ = submit_barrier(queue_);
       }
     }
@@ -142,33 +143,36 @@ class pending_work {
 
   /// Whether the work is complete. Never waits.
   bool is_done() const {
-    return is_polled_
-               ? !last_ || status_of(*last_) == sycl::info::event_command_status::complete
-               : queue_.ext_oneapi_empty();
+    return last_ ? status_of(*last_) == sycl::info::event_command_status::complete
+                 : is_empty();
   }
   /// Whether the work is complete or has failed. Never waits.
-  bool has_ended() const {
-    return is_polled_ ? !last_ || detail::has_ended(*last_) : queue_.ext_oneapi_empty();
-  }
+  bool has_ended() const { return last_ ? detail::has_ended(*last_) : is_empty(); }
 
   /// Waits for the work. @throws sycl::exception of work that failed
   void wait() {
-    if (!is_polled_) {
-      queue_.wait();
-    } else if (last_) {
+    if (last_) {
       poll(*last_);
+    } else {
+      queue_.wait();
     }
   }
 
   /// An event after the work. Never waits.
   sycl::event event() {
-    return is_polled_ && !queue_.is_in_order() ? *last_ : submit_barrier(queue_);
+    return last_ && !queue_.is_in_order() ? *last_ : submit_barrier(queue_);
   }
 
  private:
+  /// An in-order queue that SYCL has not used has no last event, and counts as empty whatever
+  /// native commands it has (DPC++ 2026.2; test_opencl_interop.cpp).
+  bool is_empty() const {
+    return queue_.ext_oneapi_empty() &&
+           (!queue_.is_in_order() || queue_.ext_oneapi_get_last_event());
+  }
+
   sycl::queue queue_;
-  bool is_polled_;
-  std::optional<sycl::event> last_;  ///< the last command, or a barrier; only if polled
+  std::optional<sycl::event> last_;  ///< the last command, or a barrier; only on OpenCL
 };
 
 /// Orders later work of `consumer` behind the work of `producer`. Waits only if `consumer` is
