@@ -40,6 +40,11 @@ def test_threads_wait_for_one_queue_beside_a_thread_that_copies_on_opencl(
     run("same", order, "wait", 4, 1)
 
 
+def test_calls_end_beside_a_thread_that_waits_for_host_tasks_of_their_queue(run: Run) -> None:
+    """A section does not: its function submits with the GIL."""
+    run("waited", "in_order", "wait,numpy,plain-view,capsule,copy_from", 3, 2)
+
+
 LIMITED = """
 import signal
 signal.alarm(30)  # shows the threads, and ends the process

@@ -46,15 +46,54 @@ TEST(OpenclInterop, AnotherBackendIsRefused) {
                  "one of the backend level_zero");
 }
 
-TEST(OpenclInterop, AWaitForACommandThatFailedThrows) {
+opencl_reference<cl_event> user_event() {
   cl_int status = CL_SUCCESS;
-  const opencl_reference<cl_event> failed(
+  opencl_reference<cl_event> event(
       opencl_function<decltype(clCreateUserEvent)>("clCreateUserEvent")(
           native_default_context(), &status),
       opencl_function<decltype(clReleaseEvent)>("clReleaseEvent"));
   expect_success(status);
+  return event;
+}
+
+void end(const opencl_reference<cl_event>& event, cl_int status) {
   expect_success(opencl_function<decltype(clSetUserEventStatus)>("clSetUserEventStatus")(
-      failed.get(), CL_OUT_OF_RESOURCES));
+      event.get(), status));
+}
+
+TEST(OpenclInterop, NativeCommandsOfAQueueThatSyclHasNotUsedAreItsWork) {
+  const sycl::queue queue(root_devices().at(0), sycl::property::queue::in_order());
+  const auto gate = user_event();
+  cl_event gates[] = {gate.get()};
+  expect_success(opencl_function<decltype(clEnqueueMarkerWithWaitList)>(
+      "clEnqueueMarkerWithWaitList")(opencl_queue(queue).get(), 1, gates, nullptr));
+  detail::pending_work work(queue);
+  EXPECT_FALSE(work.is_done());
+  end(gate, CL_COMPLETE);
+  work.wait();
+  EXPECT_TRUE(work.is_done());
+}
+
+TEST(OpenclInterop, TheOutOfOrderQueuesWhoseBarriersAreTheNewestAreKept) {
+  const auto keep = [](const sycl::queue& queue) { detail::keep_queue_alive(queue); };
+  std::vector<sycl::queue> queues;
+  for (int i = 0; i < 64; ++i) {
+    keep(queues.emplace_back(root_devices().at(0)));
+  }
+  keep(queues.at(0));  // the newest again
+  const auto native = opencl_queue(queues.at(0));
+  queues.clear();
+  keep(sycl::queue(root_devices().at(0)));
+  EXPECT_EQ(references_of(native.get()), 2u);
+  for (int i = 0; i < 64; ++i) {
+    keep(sycl::queue(root_devices().at(0)));
+  }
+  EXPECT_EQ(references_of(native.get()), 1u);
+}
+
+TEST(OpenclInterop, AWaitForACommandThatFailedThrows) {
+  const auto failed = user_event();
+  end(failed, CL_OUT_OF_RESOURCES);
   const auto command =
       sycl::make_event<sycl::backend::opencl>({failed.get()}, default_context(0));
   EXPECT_THROW(detail::wait_for_command(command), sycl::exception);

@@ -5,8 +5,10 @@ dpctl submits with the GIL, and the host task behind each copy needs the GIL. Th
 if it waits with the GIL, or with a lock that a submission needs. The arguments:
 
 - the tensor's queue: the ``same`` that copies, or an ``other``, while dpctl's cached queue copies;
+  or ``waited``: the same, for which the thread that copies waits by `queue.wait`, which holds a
+  lock of the runtime meanwhile;
 - that queue's property for dpctl: ``in_order``, or ``default``, which is out of order;
-- the call: a name of `CALLS`, or ``all`` for each in turn;
+- the calls in turn: names of `CALLS`, or ``all``;
 - the number of threads that call;
 - the seconds to run: it goes on until each thread has made some progress, too.
 
@@ -47,12 +49,12 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
 def main(where: str, order: str, name: str, callers: int, seconds: float) -> None:
     queue = new_queue(in_order=order == "in_order")
     cached_queue = dpctl.get_device_cached_queue(dpctl.select_default_device())
-    copying_queue = queue if where == "same" else cached_queue
+    copying_queue = cached_queue if where == "other" else queue
     values = np.arange(1000, dtype=np.float32)
     source, target = (MemoryUSMDevice(values.nbytes, queue=copying_queue) for _ in range(2))
     x = from_dlpack(values, device=queue)
     extension = extension_under_test.load()
-    chosen = list(CALLS.values()) if name == "all" else [CALLS[name]]
+    chosen = [CALLS[each] for each in (CALLS if name == "all" else name.split(","))]
     rounds = [0] * (1 + callers)
     faulthandler.dump_traceback_later(seconds + LIMIT_SECONDS, exit=True)
     end = time.monotonic() + seconds
@@ -61,7 +63,9 @@ def main(where: str, order: str, name: str, callers: int, seconds: float) -> Non
     def copy() -> None:
         copied = copying_queue.memcpy_async(target, source, values.nbytes)
         pending.append(copying_queue._submit_keep_args_alive([target, source], [copied]))
-        if len(pending) > MOST_PENDING:
+        if where == "waited":
+            copying_queue.wait()
+        elif len(pending) > MOST_PENDING:
             pending.popleft().wait()
 
     def repeat(number: int) -> None:
