@@ -6,6 +6,7 @@ import gc
 import re
 from typing import Any
 
+import dpctl
 import extension_under_test
 import ml_dtypes
 import numpy as np
@@ -40,6 +41,13 @@ TAKE = api.table.managed_tensor_to_py_object_no_sync
 
 
 # --- export and borrow
+
+
+def test_a_consumer_of_another_context_that_is_done_hinders_no_borrow(tensor, foreign_queue):
+    device, context = foreign_queue.sycl_device, foreign_queue.sycl_context
+    _taken = tensor.__dlpack__(stream=dpctl.SyclQueue(context, device, property="in_order"))
+    tensor.wait()
+    api.borrow(tensor)
 
 
 @pytest.mark.parametrize(

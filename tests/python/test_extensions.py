@@ -604,6 +604,14 @@ def test_a_kept_view_knows_strides_and_queue_and_is_dropped_on_any_thread(ext, q
     assert made.deletions == 1
 
 
+def test_a_host_task_drops_an_array_which_a_later_call_frees(ext):
+    array = ForeignArray(ForeignTensor(ext.drop_in_host_task(new_queue()), shape=(3,)))
+    with refused("pointer_unknown", "data"):
+        while True:  # or the test takes too long
+            empty(1)
+            from_dlpack(array)
+
+
 def test_a_view_knows_the_queue_that_an_object_or_its_table_says(ext, queue, memory):
     foreign = ForeignTensor(address_of(memory), shape=(12,))
     saying, table = ForeignArray(foreign), Table(foreign)

@@ -178,6 +178,19 @@ def in_pool(owner: Any, *, legacy: bool = False, **changes: Any) -> ForeignTenso
     return foreign
 
 
+def test_the_copy_of_a_host_array_has_no_queue_that_cannot_use_it(foreign_queue):
+    class Array:
+        sycl_queue = foreign_queue
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **keywords):
+            return np.arange(3).__dlpack__(**keywords)
+
+    assert from_dlpack(Array(), device=(14, 0)).sycl_queue == package_queue()
+
+
 @pytest.mark.parametrize("copy", [None, False])
 @pytest.mark.parametrize("kind", ["host", "shared"])
 def test_an_array_for_the_host_whose_memory_is_usm_is_shared(kind, copy, queue):

@@ -8,7 +8,7 @@ import numpy as np
 import order_table as table
 import pytest
 from c_exchange_api import ExchangeAPI
-from capsules import NEWEST, ForeignArray, ForeignTensor, package_queue
+from capsules import NEWEST, ForeignArray, ForeignTensor, OldArray, package_queue
 from dpctl.memory import as_usm_memory
 from memory_sources import TypedArray, allocate, new_queue
 from pending_work import (
@@ -86,6 +86,14 @@ def test_a_use_waits_for_a_consumer_of_another_context(use, foreign_queue, start
     pending = start(foreign_queue)
     call = table.USES["tensor"].get(use) or (lambda x: table.HANDS["tensor"][use](x, new_queue()))
     answer_behind(pending, lambda: call(x))
+
+
+def test_an_array_waits_for_a_consumer_of_what_an_extension_made_of_its_capsule(start):
+    x, consumer = from_dlpack(np.zeros(COUNT, np.float32), device=new_queue()), new_queue()
+    made = table.extension("nanobind").given_back(OldArray(x.__dlpack__()))
+    _taken = made.__dlpack__(stream=consumer, max_version=NEWEST)
+    pending = start(consumer)
+    answer_behind(pending, x.wait)
 
 
 def test_the_queue_that_takes_a_capsule_waits_for_other_consumers_pending_work(consumer, start):

@@ -240,6 +240,17 @@ void drop_owners(sycl::queue& queue, const py::object& owner, int count) {
   other.join();
 }
 
+/// Lets a host task without the GIL drop an array, and returns the address of its memory.
+std::uintptr_t drop_in_host_task(sycl::queue& queue) {
+  const py::gil_scoped_release unlocked;
+  const auto array =
+      std::make_shared<std::optional<usm_array<row>>>(usm_array<row>(queue, extents(3)));
+  const auto address = reinterpret_cast<std::uintptr_t>((*array)->data());
+  queue.submit([&](sycl::handler& handler) { handler.host_task([array] { array->reset(); }); })
+      .wait();
+  return address;
+}
+
 template <class Module>
 void add_results(Module& m) {
   m.def("given_back", [](owned_view<const_row> x) { return x; }, "x"_a);
@@ -275,6 +286,7 @@ void add_results(Module& m) {
     std::thread([] { kept.reset(); }).join();
   });
   m.def("drop_owners", &drop_owners);
+  m.def("drop_in_host_task", &drop_in_host_task);
 }
 
 // --- Casts
