@@ -19,7 +19,7 @@ struct import_request {
   std::optional<bool> copy;  ///< only False is passed on
   bool host = false;         ///< whether arrays in host memory are accepted
   /// For casters, which must be quick: `sycl_queue` is read after the export, and
-  /// `__dlpack_device__` only where the memory may be CUDA's.
+  /// `__dlpack_device__` only where the memory may be CUDA's or nothing names a queue.
   bool for_extension = false;
   std::optional<sycl::queue> queue;  ///< the consumer's
 };

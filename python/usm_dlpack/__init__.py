@@ -11,7 +11,7 @@ import sys as _sys
 from usm_dlpack._cpu_driver import register_cpu_driver as _register_cpu_driver
 from usm_dlpack._main_interpreter import check_interpreter as _check_interpreter
 
-_check_interpreter()  # first: a second import of the compiled module would replace its state
+_check_interpreter()  # first: see there
 _register_cpu_driver()  # before the first device query
 
 _failure: ImportError | None = None

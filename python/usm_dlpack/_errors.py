@@ -8,7 +8,7 @@ from usm_dlpack import _core
 
 
 class ConversionError(BufferError):
-    """A refusal of memory, an array or a request. Nothing was converted, consumed or freed.
+    """A refusal of memory, an array or a request. Nothing was converted.
 
     Its text is ``<field>: expected <expected>, found <found>; <remedy>``.
 

@@ -149,7 +149,7 @@ class pending_work {
   /// Whether the work is complete or has failed. Never waits.
   bool has_ended() const { return last_ ? detail::has_ended(*last_) : is_empty(); }
 
-  /// Waits for the work. @throws sycl::exception of work that failed
+  /// Waits for the work. @throws sycl::exception of a failed command
   void wait() {
     if (last_) {
       poll(*last_);
