@@ -45,7 +45,9 @@ TAKE = api.table.managed_tensor_to_py_object_no_sync
 
 def test_a_consumer_of_another_context_that_is_done_hinders_no_borrow(tensor, foreign_queue):
     device, context = foreign_queue.sycl_device, foreign_queue.sycl_context
-    _taken = tensor.__dlpack__(stream=dpctl.SyclQueue(context, device, property="in_order"))
+    consumer = dpctl.SyclQueue(context, device, property="in_order")
+    _taken = tensor.__dlpack__(stream=consumer)
+    consumer.submit_barrier()
     tensor.wait()
     api.borrow(tensor)
 
