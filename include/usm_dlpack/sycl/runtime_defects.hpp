@@ -165,10 +165,16 @@ class pending_work {
 
  private:
   /// An in-order queue that SYCL has not used has no last event, and counts as empty whatever
-  /// native commands it has (DPC++ 2026.2; test_opencl_interop.cpp).
+  /// native commands it has, until it gets a command (DPC++ 2026.2; test_opencl_interop.cpp).
   bool is_empty() const {
-    return queue_.ext_oneapi_empty() &&
-           (!queue_.is_in_order() || queue_.ext_oneapi_get_last_event());
+    if (!queue_.ext_oneapi_empty()) {
+      return false;
+    }
+    const bool is_used = !queue_.is_in_order() || queue_.ext_oneapi_get_last_event();
+    if (!is_used) {
+      submit_barrier(queue_);
+    }
+    return is_used;
   }
 
   sycl::queue queue_;
