@@ -241,10 +241,10 @@ void drop_owners(sycl::queue& queue, const py::object& owner, int count) {
 }
 
 /// Lets a host task without the GIL drop an array, and returns the address of its memory.
-std::uintptr_t drop_in_host_task(sycl::queue& queue) {
+std::uintptr_t drop_in_host_task(sycl::queue& queue, int size) {
   const py::gil_scoped_release unlocked;
   const auto array =
-      std::make_shared<std::optional<usm_array<row>>>(usm_array<row>(queue, extents(3)));
+      std::make_shared<std::optional<usm_array<row>>>(usm_array<row>(queue, extents(size)));
   const auto address = reinterpret_cast<std::uintptr_t>((*array)->data());
   queue.submit([&](sycl::handler& handler) { handler.host_task([array] { array->reset(); }); })
       .wait();
