@@ -123,7 +123,8 @@ inline void wait_for_command(sycl::event command) {
 ///
 /// On other backends the status of an event may not change until a thread waits. There the
 /// queries report whether the queue is empty now, and `wait` is `queue::wait`, also for later
-/// work.
+/// work. An in-order queue that SYCL has not used has no last event, and counts as empty
+/// whatever native commands it has (DPC++ 2026.2): on OpenCL it gets a barrier.
 class pending_work {
  public:
   /// Any query may wait for a lock that another thread holds while it waits for a host task of
@@ -144,10 +145,12 @@ class pending_work {
   /// Whether the work is complete. Never waits.
   bool is_done() const {
     return last_ ? status_of(*last_) == sycl::info::event_command_status::complete
-                 : is_empty();
+                 : queue_.ext_oneapi_empty();
   }
   /// Whether the work is complete or has failed. Never waits.
-  bool has_ended() const { return last_ ? detail::has_ended(*last_) : is_empty(); }
+  bool has_ended() const {
+    return last_ ? detail::has_ended(*last_) : queue_.ext_oneapi_empty();
+  }
 
   /// Waits for the work. @throws sycl::exception of a failed command
   void wait() {
@@ -164,19 +167,6 @@ class pending_work {
   }
 
  private:
-  /// An in-order queue that SYCL has not used has no last event, and counts as empty whatever
-  /// native commands it has, until it gets a command (DPC++ 2026.2; test_opencl_interop.cpp).
-  bool is_empty() const {
-    if (!queue_.ext_oneapi_empty()) {
-      return false;
-    }
-    const bool is_used = !queue_.is_in_order() || queue_.ext_oneapi_get_last_event();
-    if (!is_used) {
-      submit_barrier(queue_);
-    }
-    return is_used;
-  }
-
   sycl::queue queue_;
   std::optional<sycl::event> last_;  ///< the last command, or a barrier; only on OpenCL
 };

@@ -6,9 +6,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
-#include <thread>
-
 namespace test_cuda {
 
 using namespace usm_dlpack_test;
@@ -88,22 +85,6 @@ TEST(Cuda, MemoryOfCudaItselfIsUsm) {
   call_cuda("cuMemFree_v2", managed);
   call_cuda("cuMemFreeHost", pinned);
   EXPECT_REFUSAL(prove(from_number(on_device), 1), errc::pointer_unknown, "data");
-}
-
-TEST(Cuda, NativeCommandsOfAQueueThatSyclHasNotUsedAreItsWork) {
-  const sycl::queue queue(root_devices().at(0), sycl::property::queue::in_order());
-  std::atomic<bool> open{false};
-  void (*const wait)(void*) = [](void* gate) {
-    while (!static_cast<const std::atomic<bool>*>(gate)->load()) {
-      std::this_thread::yield();
-    }
-  };
-  call_cuda("cuLaunchHostFunc", sycl::get_native<sycl::backend::ext_oneapi_cuda>(queue), wait,
-            static_cast<void*>(&open));
-  detail::pending_work work(queue);
-  EXPECT_FALSE(work.is_done());
-  open = true;
-  work.wait();
 }
 
 /// A reservation of virtual memory, in which pieces of device memory can be mapped.
