@@ -164,8 +164,9 @@ namespace usm_dlpack {
 /// array's queue must depend on it. If the runtime cannot confirm that the queue is done (it
 /// throws, or the queue records a graph), the memory is leaked rather than freed under a
 /// kernel. Never throws. In a Python extension it releases the GIL.
-/// @pre the array is not destroyed in a host task of its queue, which would wait for itself;
-///      nor, in Python, under a lock that other threads wait for while they hold the GIL
+/// @pre without the Python package, the array is not destroyed in a host task of its queue,
+///      which would wait for itself; with it, not under a lock that other threads wait for
+///      while they hold the GIL
 template <class View>
 class usm_array {
   static_assert(detail::required_view<View>::value == 0);
