@@ -200,6 +200,20 @@ fork(act)
 fork(lambda: [refused(lambda: field.scale(2)), refused(lambda: ext.rank_two_const(tensor))])
 pending.end()
 """,
+    "a python object that an extension owns is not dropped": """
+import extension_under_test
+
+class Owner:
+    memory = dpctl.memory.MemoryUSMShared(48)
+    described = {"data": (memory._pointer, False), "shape": (12,), "typestr": "<f4", "version": 1}
+    __sycl_usm_array_interface__ = described | {"syclobj": queue}
+    def __del__(self):
+        os.write(2, b"dropped")
+
+ext = extension_under_test.load()
+ext.keep(Owner())
+fork(ext.drop_on_a_thread)
+""",
     "functions of an extension refuse SYCL objects": """
 import extension_under_test
 from pending_work import PendingFill

@@ -12,6 +12,7 @@ using namespace usm_dlpack_test;
 // A stride may lie between what the smaller ones reach and the extent of the next smaller one.
 TEST(Structure, ProvesThatNoElementsOverlapThoughStridesAreNotNested) {
   EXPECT_TRUE(check_structure(strided_tensor({2, 2, 2}, {5, 1, -3}).tensor).unique);
+  EXPECT_FALSE(check_structure(strided_tensor({2, 2, 2}, {3, 1, -3}).tensor).unique);
 }
 
 TEST(Structure, TakesAnyRankWithoutTheHeap) {
