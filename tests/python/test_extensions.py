@@ -611,6 +611,18 @@ def test_a_host_task_drops_an_array_which_a_later_call_frees(ext):
         empty(1)
 
 
+def test_an_array_may_be_dropped_while_an_earlier_one_waits_for_its_queue_on_opencl(ext, start):
+    pending = start(new_queue())
+    addresses = []
+    for _ in range(2):
+        addresses.append(ext.drop_in_host_task(pending.queue, UNPOOLED // 4))
+        empty(1)  # begins to wait for the queue, once at a time
+        assert is_usm(addresses[-1])
+    pending.end()
+    while any(map(is_usm, addresses)):  # or the test takes too long
+        empty(1)
+
+
 def test_a_view_knows_the_queue_that_an_object_or_its_table_says(ext, queue, memory):
     foreign = ForeignTensor(address_of(memory), shape=(12,))
     saying, table = ForeignArray(foreign), Table(foreign)

@@ -240,13 +240,15 @@ void drop_owners(sycl::queue& queue, const py::object& owner, int count) {
   other.join();
 }
 
-/// Lets a host task without the GIL drop an array, and returns the address of its memory.
+/// Lets a host task of another queue, without the GIL, drop an array; returns the address of its
+/// memory.
 std::uintptr_t drop_in_host_task(sycl::queue& queue, int size) {
   const py::gil_scoped_release unlocked;
   const auto array =
       std::make_shared<std::optional<usm_array<row>>>(usm_array<row>(queue, extents(size)));
   const auto address = reinterpret_cast<std::uintptr_t>((*array)->data());
-  queue.submit([&](sycl::handler& handler) { handler.host_task([array] { array->reset(); }); })
+  sycl::queue(queue.get_context(), queue.get_device())
+      .submit([&](sycl::handler& handler) { handler.host_task([array] { array->reset(); }); })
       .wait();
   return address;
 }
