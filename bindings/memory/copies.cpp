@@ -278,13 +278,19 @@ void write_runs(const unsigned char* values, const proved_tensor& to) {
     pending.clear();
   };
   const strided_bytes runs = join_dimensions(elements_of(to, nullptr, &to));
-  for_each_item(runs, 0, 0, 0, [&](std::int64_t from_byte, std::int64_t to_byte) {
-    pending.push_back(queue.memcpy(first + to_byte, values + from_byte,
-                                   static_cast<std::size_t>(runs.item)));
-    if (pending.size() == most_pending) {
-      wait();
-    }
-  });
+  pending.reserve(most_pending);
+  try {
+    for_each_item(runs, 0, 0, 0, [&](std::int64_t from_byte, std::int64_t to_byte) {
+      pending.push_back(queue.memcpy(first + to_byte, values + from_byte,
+                                     static_cast<std::size_t>(runs.item)));
+      if (pending.size() == most_pending) {
+        wait();
+      }
+    });
+  } catch (...) {
+    wait();  // the copies read `values`, which the caller frees
+    throw;
+  }
   wait();
 }
 

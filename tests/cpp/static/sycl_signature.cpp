@@ -38,9 +38,20 @@ struct layout_of_threes {
 
 template <class Layout, std::size_t Rank>
 using view = md::mdspan<float, md::dextents<int, Rank>, Layout>;
+
+/// As `find` says, which is not constant in GCC 12 with `-fsanitize=undefined`.
+constexpr bool contains(std::string_view text, std::string_view word) {
+  std::size_t at = 0;
+  while (at < text.size() && text.substr(at, word.size()) != word) {
+    ++at;
+  }
+  return at < text.size();
+}
 template <class View>
-constexpr std::string_view text = usm_dlpack::detail::parameter_text<View>.characters;
-static_assert(text<view<layout_of_volumes, 3>>.find("order") == std::string_view::npos);
-static_assert(text<view<layout_of_threes, 2>>.find("order") == std::string_view::npos);
+constexpr bool says_order =
+    contains(usm_dlpack::detail::parameter_text<View>.characters, "order");
+static_assert(says_order<view<md::layout_right, 2>>);
+static_assert(!says_order<view<layout_of_volumes, 3>>);
+static_assert(!says_order<view<layout_of_threes, 2>>);
 
 }  // namespace static_sycl_signature

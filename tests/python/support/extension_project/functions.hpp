@@ -240,8 +240,7 @@ void drop_owners(sycl::queue& queue, const py::object& owner, int count) {
   other.join();
 }
 
-/// Lets a host task of another queue, without the GIL, drop an array; returns the address of its
-/// memory.
+/// Lets a host task of another queue, without the GIL, drop an array. Returns its address.
 std::uintptr_t drop_in_host_task(sycl::queue& queue, int size) {
   const py::gil_scoped_release unlocked;
   const auto array =
