@@ -31,19 +31,18 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def results(libraries: list[Any]) -> str:
-    """Return the table of the libraries, and that of what fails, with a row for each reason."""
+    """Return the table of the libraries, and that of what fails, with a row for each reason and its cases."""
     rows: list[list[str]] = []
-    failing: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    failing: dict[tuple[str, str], list[str]] = {}
     for library in libraries:
         for reason, cases in library["fails"].items():
-            with_libraries, names = failing.setdefault(reason, ({}, {}))
-            with_libraries[library["title"]] = None
-            names.update(dict.fromkeys(f"`{case}`" for case in cases))
+            names = ", ".join(f"`{case}`" for case in cases)
+            failing.setdefault((reason, names), []).append(library["title"])
         failed = sum(map(len, library["fails"].values()))
         counts = (library["passed"], failed, library["not run"])
         name = f"{library['title']} {library['version']}"
         rows.append([name, f"`{library['call']}`", *map(str, counts)])
-    reasons = [[reason, *map(", ".join, cells)] for reason, cells in failing.items()]
+    reasons = [[reason, ", ".join(titles), names] for (reason, names), titles in failing.items()]
     return f"{table(RESULTS, rows)}\n{table(REASONS, reasons)}"
 
 
