@@ -7,6 +7,15 @@
 namespace usm_dlpack::python {
 namespace {
 
+/// Whether an object is a `dpctl.memory` of any USM kind.
+bool is_dpctl_memory(nb::handle object) {
+  static imported kinds[] = {{"dpctl.memory", "MemoryUSMDevice"},
+                             {"dpctl.memory", "MemoryUSMShared"},
+                             {"dpctl.memory", "MemoryUSMHost"}};
+  return std::any_of(std::begin(kinds), std::end(kinds),
+                     [&](const imported& kind) { return is_instance(object, kind); });
+}
+
 constexpr const char* interface_name = "__sycl_usm_array_interface__";
 
 byte_range bytes_of(const tensor_structure& structure) {
@@ -234,14 +243,6 @@ DLTensor describe(const array_view& view) {
   described.strides = view.strides ? const_cast<std::int64_t*>(view.strides->data()) : nullptr;
   described.dtype = view.element.dtype;
   return described;
-}
-
-bool is_dpctl_memory(nb::handle object) {
-  static imported kinds[] = {{"dpctl.memory", "MemoryUSMDevice"},
-                             {"dpctl.memory", "MemoryUSMShared"},
-                             {"dpctl.memory", "MemoryUSMHost"}};
-  return std::any_of(std::begin(kinds), std::end(kinds),
-                     [&](const imported& kind) { return is_instance(object, kind); });
 }
 
 array_view read_array_view(nb::handle obj, nb::handle shape, nb::handle dtype,

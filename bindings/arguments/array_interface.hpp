@@ -31,9 +31,6 @@ struct array_view {
 /// The view as a tensor without a device, which borrows its shape and strides.
 DLTensor describe(const array_view& view);
 
-/// Whether an object is a `dpctl.memory` of any USM kind.
-bool is_dpctl_memory(nb::handle object);
-
 /// Reads an object, and the arguments that choose another view of its memory.
 /// @throws nb::type_error or nb::value_error for an argument that has the wrong type or
 ///         contradicts another, and for an interface that is not as dpctl documents it;

@@ -51,28 +51,12 @@ std::optional<sycl::queue> queue_at(nb::handle address) {
   return *reinterpret_cast<const sycl::queue*>(value);
 }
 
-std::optional<sycl::queue> find_attribute_queue(nb::handle object) {
-  const nb::object attribute = find_attribute(object, attributes().queue);
-  if (!attribute.is_valid() || attribute.is_none()) {
-    return {};
-  }
-  std::optional<sycl::queue> queue =
-      is_integer(attribute) ? queue_at(attribute) : find_wrapped<sycl::queue>(attribute);
-  if (!queue) {
-    refuse_argument(nb::exception_type::value_error, "sycl_queue",
-                    "None, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with "
-                    "_get_capsule(), or the address of a sycl::queue",
-                    text_of(attribute), "correct the attribute of the object's class");
-  }
-  return queue;
-}
-
 std::optional<sycl::queue> find_queue(nb::handle object) {
   if (has_tensor_type(object)) {
     static_cast<void>(ready_tensor(object));  // refuses one without content
   }
   std::optional<sycl::queue> queue = find_wrapped<sycl::queue>(object);
-  return queue ? queue : find_attribute_queue(object);
+  return queue ? queue : queue_attribute(object);
 }
 
 /// The id of the device that a filter string names.
@@ -206,7 +190,19 @@ sycl::queue read_queue(nb::handle object, const char* field, const char* other_v
 }
 
 std::optional<sycl::queue> queue_attribute(nb::handle producer) {
-  return find_attribute_queue(producer);
+  const nb::object attribute = find_attribute(producer, attributes().queue);
+  if (!attribute.is_valid() || attribute.is_none()) {
+    return {};
+  }
+  std::optional<sycl::queue> queue =
+      is_integer(attribute) ? queue_at(attribute) : find_wrapped<sycl::queue>(attribute);
+  if (!queue) {
+    refuse_argument(nb::exception_type::value_error, "sycl_queue",
+                    "None, a dpctl.SyclQueue, a capsule \"SyclQueueRef\", an object with "
+                    "_get_capsule(), or the address of a sycl::queue",
+                    text_of(attribute), "correct the attribute of the object's class");
+  }
+  return queue;
 }
 
 std::optional<DLDevice> reported_device(nb::handle array) {

@@ -250,6 +250,7 @@ void register_package_interface(guarded_module& module) {
                                            &make_known_tensor,
                                            &drop,
                                            &free_array,
+                                           &free_finished,
                                            &wait_for_work,
                                            &wait_for_default,
                                            &check_usable,

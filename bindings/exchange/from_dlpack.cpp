@@ -161,8 +161,8 @@ nb::object import_offered(const offered_capsule& offered, const destination& wan
   if (elsewhere || reordered) {
     check_copyable(proved, wanted.c_order);  // before a refusal says to allow the copy
   }
-  check_copy(elsewhere, wanted, "copy", "None or True for another device or USM kind",
-             "False");
+  check_copy(elsewhere && !proved.structure().empty, wanted, "copy",
+             "None or True for another device or USM kind", "False");
   check_copy(reordered, wanted, "strides", "those of C order, since copy=False", "others");
   // If dpctl or dpnp copy a broadcast array, the elements of the copy overlap. Such a copy is
   // copied again.

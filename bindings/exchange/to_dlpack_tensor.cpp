@@ -57,6 +57,14 @@ memory_owner owner_of(nb::handle obj, const array_view& view) {
   return read_syclobj(view.syclobj);
 }
 
+/// The device of memory that belongs to none, as host USM, by what its object says; or -1.
+std::int32_t device_named_by(nb::handle obj, const memory_owner& owner) {
+  if (has_tensor_type(obj)) {
+    return nb::inst_ptr<tensor>(obj)->proof().device_id();
+  }
+  return owner.queue ? device_id(owner.queue->get_device()) : -1;
+}
+
 }  // namespace
 
 DLDevice device_for_queue(const void* pointer, bool empty, DLDevice device,
@@ -82,7 +90,8 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   // The object's own address is looked up, because shape and offset may lead out of the
   // object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
-  described.device = detail::find_device_by_context({pointer, empty}, owner.context);
+  described.device = detail::find_device_by_context({pointer, empty}, owner.context,
+                                                    device_named_by(obj, owner));
   if (producer != nullptr) {
     *producer = owner.queue;
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <utility>
 #include <vector>
 
 namespace usm_dlpack::python {
@@ -274,11 +276,19 @@ void write_runs(const unsigned char* values, const proved_tensor& to) {
   sycl::queue queue = dpctl_queue(to.proof.device_id());
   std::vector<sycl::event> pending;
   const auto wait = [&] {
-    std::for_each(pending.begin(), pending.end(), &detail::wait_for_command);
-    pending.clear();
+    std::exception_ptr failure;
+    for (const sycl::event& copy : std::exchange(pending, {})) {
+      try {
+        detail::wait_for_command(copy);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }
+    if (failure != nullptr) {
+      std::rethrow_exception(failure);
+    }
   };
   const strided_bytes runs = join_dimensions(elements_of(to, nullptr, &to));
-  pending.reserve(most_pending);
   try {
     for_each_item(runs, 0, 0, 0, [&](std::int64_t from_byte, std::int64_t to_byte) {
       pending.push_back(queue.memcpy(first + to_byte, values + from_byte,
@@ -323,9 +333,13 @@ bool have_same_strides(const proved_tensor& one, const proved_tensor& other) {
   return same;
 }
 
-/// Whether two tensors of one shape have the same elements.
+/// Whether two tensors of one shape have the same elements. Two drivers may have different
+/// memory at one address.
 bool are_the_same(const proved_tensor& one, const proved_tensor& other) {
-  return one.structure().first == other.structure().first && have_same_strides(one, other);
+  const bool is_one_memory =
+      one.is_on_host() || other.is_on_host() || one.proof.context() == other.proof.context();
+  return is_one_memory && one.structure().first == other.structure().first &&
+         have_same_strides(one, other);
 }
 
 /// Whether two tensors of one shape have the same strides, and no gaps.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Frees memory after the work of queues. All USM of this package and of extensions is freed
-// here. `free_finished` runs in every import and allocation, so it must not wait.
+// here. `free_finished` runs in every import and allocation, so it must not wait for work.
 #pragma once
 
 #include <usm_dlpack/sycl/config.hpp>
@@ -32,8 +32,8 @@ void free_after_work(pending_free pending) noexcept;
 void free_usm_after_work(std::vector<sycl::queue> queues, void* address,
                          const sycl::context& context) noexcept;
 
-/// Frees what such threads left, if its work has ended. Never waits for that. Called by
-/// allocations, imports and exports in USM. @pre the GIL is held
+/// Frees what such threads left, if its work has ended, without the GIL. Never waits for that.
+/// Called by allocations, imports and exports in USM.
 void free_finished() noexcept;
 
 }  // namespace usm_dlpack::python

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rule of order: which queue waits for which. A wait releases the GIL only if the first
-// query finds pending work, because taking the GIL back from a busy thread is slow. How a
-// queue is waited for is in sycl/runtime_defects.hpp.
+// The rule of order: which queue waits for which. How a queue is waited for is in
+// sycl/runtime_defects.hpp.
 #pragma once
 
 #include "order/process.hpp"

@@ -99,8 +99,10 @@ std::optional<sycl::queue> queue_behind(const capsule_content& content) {
           return std::nullopt;
         }
         const tensor& source = *nb::inst_ptr<tensor>(exported->tensor.get());
-        const bool is_usable = exported->consumer != nullptr &&
-                               exported->consumer->get_context() == source.proof().context();
+        const bool is_usable =
+            exported->consumer != nullptr &&
+            exported->consumer->get_context() == source.proof().context() &&
+            device_id(exported->consumer->get_device()) == source.proof().device_id();
         return is_usable ? *exported->consumer : source.queue();
       },
       content.managed());

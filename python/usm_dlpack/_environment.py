@@ -74,8 +74,9 @@ def _import_failure() -> BaseException | None:
 
 def _loaded_libsycl() -> dict[str, str]:
     """Return each libsycl that this process has loaded, with its name of a major version."""
-    words = Path("/proc/self/maps").read_text(errors="replace").split()
-    return {match[0]: match[1] for match in map(_LIBSYCL.fullmatch, sorted(set(words))) if match}
+    lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    files = sorted({line.split(maxsplit=5)[-1] for line in lines})
+    return {match[0]: match[1] for match in map(_LIBSYCL.fullmatch, files) if match}
 
 
 def _set_variables() -> dict[str, str]:

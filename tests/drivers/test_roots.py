@@ -25,11 +25,10 @@ def test_memory_goes_with_its_own_root_and_host_memory_with_any(
         assert (proof.usm_type, proof.nbytes) == (usm_type, 1 << 20)
         assert from_dlpack(tensor).data == memory._pointer
         others = [offered(memory._pointer, n) for n in range(len(devices)) if n != device_id]
-        if usm_type == "host":  # of all devices of the platform; the first one is named
-            assert proof.device_id == 0
+        assert tensor.__dlpack_device__() == to_dlpack_tensor(tensor).device == (14, device_id)
+        if usm_type == "host":  # of all devices of the platform; that of the queue is named
             assert {validate(other).usm_type for other in others} == {"host"}
             continue
-        assert tensor.__dlpack_device__() == (14, device_id)
         assert proof.sycl_device == device
         assert proof.device_proof == "backend"
         for other in others:

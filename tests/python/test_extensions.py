@@ -487,6 +487,20 @@ def test_keep_alive_keeps_the_array(ext, memory):
     assert gone() is None
 
 
+def test_an_array_of_any_dtype_may_come_without_strides(ext, queue):
+    assert list(ext.strides_of_none(queue)) == [3, 1]
+
+
+def test_an_array_keeps_another_argument_alive_in_nanobind(of_nanobind, memory):
+    array, other = TypedArray(memory, typestr="<i4"), ForeignArray(None)
+    gone = weakref.ref(other)
+    of_nanobind.keeping(array, other)
+    del other
+    assert gone() is not None
+    del array
+    assert gone() is None
+
+
 # --- Any dtype and rank ---------------------------------------------------------------------------
 
 
@@ -609,6 +623,10 @@ def test_a_host_task_drops_an_array_which_a_later_call_frees(ext):
     address = ext.drop_in_host_task(new_queue(), UNPOOLED // 4)
     while is_usm(address):  # or the test takes too long
         empty(1)
+
+
+def test_a_thread_of_cpp_drops_an_array_which_its_next_one_frees(ext):
+    ext.drop_on_a_cpp_thread(new_queue(), UNPOOLED // 4)  # or it takes too long
 
 
 def test_an_array_may_be_dropped_while_an_earlier_one_waits_for_its_queue_on_opencl(ext, start):
@@ -789,8 +807,8 @@ PLANT = (
     + "core._package_interface = new_capsule(ctypes.addressof(table), "
     + "b'usm_dlpack.package_interface')"
 )
-EXPECTED = "usm_dlpack: expected a package with the interface 13, found "
-SIZES = "usm_dlpack: expected a package with the interface 13 and arrays of "
+EXPECTED = "usm_dlpack: expected a package with the interface 14, found "
+SIZES = "usm_dlpack: expected a package with the interface 14 and arrays of "
 
 
 @pytest.mark.parametrize(
@@ -803,7 +821,7 @@ SIZES = "usm_dlpack: expected a package with the interface 13 and arrays of "
             f"{EXPECTED}none; build the extension ",
         ),
         (PLANT.format("12, 72"), f"{EXPECTED}12; build the extension "),
-        (PLANT.format("13, 80"), f"{SIZES}72 bytes, found 13 and arrays of 80; build the ext"),
+        (PLANT.format("14, 80"), f"{SIZES}72 bytes, found 14 and arrays of 80; build the ext"),
     ],
 )
 def test_an_extension_needs_the_package_of_its_table(ext, succeed, before, sentence):

@@ -110,6 +110,11 @@ def test_a_bare_capsule_is_copied_as_an_array_is(foreign):
     assert copied.data != foreign.tensor.data
 
 
+def test_an_empty_tensor_is_of_every_kind_without_a_copy(foreign):
+    foreign.tensor.shape = foreign.array((0, 3))
+    assert from_dlpack(foreign.capsule(), usm_type="shared", copy=False).shape == (0, 3)
+
+
 @pytest.mark.parametrize("device", [None, (14, 0)], ids=str)
 def test_a_refused_bare_capsule_stays_fresh(foreign, device):
     foreign.tensor.data = 4096

@@ -128,14 +128,11 @@ inline constexpr bool
                                         decltype(std::declval<const Owner&>().dec_ref())>> =
         true;
 
-template <class Owner, class = void>
-inline constexpr bool is_callable = false;
+/// Whether an owner keeps no memory: a number, a pointer, or a function that is meant as a
+/// deleter, with no argument or a pointer.
 template <class Owner>
-inline constexpr bool is_callable<Owner, std::void_t<decltype(&Owner::operator())>> = true;
-
-/// Whether an owner keeps no memory: a number, a pointer, a lambda or a `std::function`.
-template <class Owner>
-inline constexpr bool owns_nothing = std::is_scalar_v<Owner> || is_callable<Owner>;
+inline constexpr bool owns_nothing = std::is_scalar_v<Owner> || std::is_invocable_v<Owner&> ||
+                                     std::is_invocable_v<Owner&, std::nullptr_t>;
 
 /// Makes a managed tensor of either struct. Moves the owner last, so that it is unchanged if
 /// anything else fails.

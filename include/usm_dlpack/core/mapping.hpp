@@ -155,7 +155,7 @@ constexpr bool has_order() {
       for (const bool rising : {true, false}) {
         strided_shape<rank> sample{};
         for (std::size_t r = 0; r < rank; ++r) {
-          sample.shape[r] = static_cast<std::int64_t>(rising ? r + 2 : rank - r + 1);
+          sample.shape[r] = r == (rising ? rank - 1 : 0) ? 3 : 2;
         }
         const auto mapping = mapping_of_any<Mapping>::make(sample.shape.data(),
                                                            std::make_index_sequence<rank>{});

@@ -63,19 +63,17 @@ constexpr bool is_positive(Integer extent) noexcept {
   return extent > Integer{0} && fits_int64(extent);
 }
 
-/// Whether a mapping can compute the strides of an empty view: products of its index type
-/// wrap, or the type holds the product of the extents other than 0.
+/// Whether a mapping can compute the strides of an empty view: its index type holds the
+/// product of the extents other than 0.
 template <class Index, std::size_t Rank>
 constexpr bool has_strides_if_empty(const std::array<std::int64_t, Rank>& shape) noexcept {
-  // uint16_t is multiplied as int, which does not wrap.
-  constexpr bool wraps = !is_signed_integer<decltype(Index{} * Index{})>;
   std::int64_t product = 1;
   for (const std::int64_t extent : shape) {
     if (extent != 0 && multiply_overflows(product, extent, product)) {
-      return wraps;
+      return false;
     }
   }
-  return wraps || fits<Index>(product);
+  return fits<Index>(product);
 }
 
 /// Describes an empty view. Refuses an extent that is out of range.

@@ -269,7 +269,7 @@ View convert(const DLTensor& tensor, subbyte storage) {
   return detail::convert_in_full<View>(tensor, storage);
 }
 
-[[noreturn]] USM_DLPACK_COLD inline void refuse_read_only_view(const std::string& first = {}) {
+USM_DLPACK_COLD inline void refuse_read_only_view(const std::string& first = {}) {
   refuse(
       errc::read_only, "flags", "writable memory for a view of mutable elements",
       "read-only memory",

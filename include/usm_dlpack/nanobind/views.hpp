@@ -75,7 +75,7 @@ class view_parameter : public deferred_argument<Parameter> {
         }
         throw;
       }
-      if (is_argument && is_first_round(flags)) {
+      if (is_argument) {
         record_match(object, *call);
       }
       return true;

@@ -106,7 +106,15 @@ class any_view {
   /// Extents, in elements.
   std::vector<std::int64_t> shape() const { return copy_of(managed_->dl_tensor.shape); }
   /// Distances between neighbours, in elements.
-  std::vector<std::int64_t> strides() const { return copy_of(managed_->dl_tensor.strides); }
+  std::vector<std::int64_t> strides() const {
+    const DLTensor& tensor = managed_->dl_tensor;
+    if (tensor.strides != nullptr) {
+      return copy_of(tensor.strides);
+    }
+    std::vector<std::int64_t> compact = shape();
+    detail::write_compact_strides(tensor.shape, compact.data(), compact.size());
+    return compact;
+  }
   /// Address of the first element; may be null for an empty array.
   const void* data() const noexcept { return proof_.data(); }
   /// The same, to write to.

@@ -52,7 +52,7 @@ struct failed_wait {
 /// Functions of usm_dlpack._core. They throw nothing. Those that set the Python error if they
 /// fail need the GIL.
 struct package_interface {
-  static constexpr std::uint32_t interface_version = 13;
+  static constexpr std::uint32_t interface_version = 14;
   static constexpr const char* capsule_name = "usm_dlpack.package_interface";
 
   std::uint32_t version;
@@ -73,9 +73,11 @@ struct package_interface {
   /// Drops a reference, from any thread, with the GIL or without; does nothing once the
   /// interpreter is finishing.
   void (*drop)(PyObject* object) noexcept;
-  /// Frees USM after the work of its queue, for which it waits without the GIL. In a host task
-  /// that holds the GIL it defers the free instead.
+  /// Frees USM after the work of its queue, for which it waits without the GIL. A thread that
+  /// runs no Python code may be a host task, so it leaves the free to `free_finished`.
   void (*free_after_work)(const sycl::queue* queue, void* address) noexcept;
+  /// Frees what such threads left, if its work has ended, without the GIL.
+  void (*free_finished)() noexcept;
   /// Waits for the present work of a queue, without the GIL. Returns 0, or -1 with `failed`
   /// written.
   std::int32_t (*wait_for_queue)(const sycl::queue* queue, failed_wait* failed) noexcept;
@@ -92,7 +94,7 @@ struct package_interface {
 
   /// The table of the installed package, which the first call imports. From then on, waits in
   /// this module's arrays release the GIL.
-  static const package_interface& get() {
+  [[gnu::visibility("hidden")]] static const package_interface& get() {
     // No lock: an import lets other threads run, which would wait for it with the GIL held.
     static std::atomic<const package_interface*> cache{nullptr};
     const package_interface* table = cache.load(std::memory_order_acquire);
@@ -107,7 +109,8 @@ struct package_interface {
           [](const sycl::queue& queue) { call_wait(get().wait_for_default_queue, queue); },
           [](const sycl::queue& queue, void* address) noexcept {
             get().free_after_work(&queue, address);
-          }};
+          },
+          []() noexcept { get().free_finished(); }};
       current_queue_functions.store(&of_package, std::memory_order_release);
     }
     return *table;

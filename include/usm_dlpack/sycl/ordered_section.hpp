@@ -59,8 +59,8 @@ decltype(auto) memory_of_argument(const Argument& argument) {
 /// Python function. Open one section at a time: two on two queues over one array are not
 /// ordered.
 ///
-/// While the queue records a graph, the section neither waits nor orders, and the arguments
-/// may have any queue. The work on them must have finished before the graph runs.
+/// While the queue records a graph, the section waits for nothing, and the arguments may have
+/// any queue. The work on them must have finished before the graph runs.
 ///
 /// `kernel_source::launch` accepts a section in place of a queue, for several kernels.
 ///
@@ -121,8 +121,13 @@ class ordered_section {
   }
 
   /// Orders the next command behind the present work of the queue.
-  void begin_launch() const {
-    if (!queue_.is_in_order() && !detail::is_recording(queue_)) {
+  void begin_launch() {
+    if (queue_.is_in_order()) {
+      return;
+    }
+    if (detail::is_recording(queue_)) {
+      queue_.ext_oneapi_submit_barrier();
+    } else {
       wait();
     }
   }

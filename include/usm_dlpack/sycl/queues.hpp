@@ -31,13 +31,18 @@ struct queue_functions {
   void (*wait_for_default_queue)(const sycl::queue& queue);
   /// Frees memory after the present work of its queue. May return before that.
   void (*free_after_work)(const sycl::queue& queue, void* address) noexcept;
+  /// Frees what `free_after_work` left for later, if its work has ended.
+  void (*free_finished)() noexcept;
 };
 
 inline constexpr queue_functions plain_queue_functions{
     [](const sycl::queue& queue) { pending_work(queue).wait(); }, [](const sycl::queue&) {},
-    &wait_and_free};
+    &wait_and_free, []() noexcept {}};
 
-inline std::atomic<const queue_functions*> current_queue_functions{&plain_queue_functions};
+/// Not shared between libraries, which may be built with different versions of these headers.
+[[gnu::visibility(
+    "hidden")]] inline std::atomic<const queue_functions*> current_queue_functions{
+    &plain_queue_functions};
 
 inline const queue_functions& queue_functions_now() noexcept {
   return *current_queue_functions.load(std::memory_order_acquire);

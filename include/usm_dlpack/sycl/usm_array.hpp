@@ -124,6 +124,7 @@ using usm_block = std::unique_ptr<void, usm_deleter>;
 /// Allocates aligned memory: within a larger allocation if the backend does not align it.
 inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
                           std::size_t alignment, std::size_t size) {
+  queue_functions_now().free_finished();
   const sycl::device device = queue.get_device();
   const sycl::context context = queue.get_context();
   std::size_t space = size;
@@ -132,7 +133,9 @@ inline usm_block allocate(const sycl::queue& queue, sycl::usm::alloc kind,
   void* address = base;
   // CUDA returns null above 512 bytes, Level Zero above 64 KiB; PoCL 7.1 does not align.
   if (base == nullptr || std::align(alignment, size, address, space) == nullptr) {
-    usm_block(base, usm_deleter{queue, base}).reset();
+    if (base != nullptr) {
+      sycl::free(base, context);
+    }
     space = size + alignment;
     base = with_runtime_errors("data",
                                [&] { return sycl::malloc(space, device, context, kind); });
@@ -161,9 +164,11 @@ namespace usm_dlpack {
 ///
 /// The destructor waits for the work submitted to the array's queue so far, then frees; the
 /// deleter of a managed tensor does the same. Work on other queues must be done, or the
-/// array's queue must depend on it. If the runtime cannot confirm that the queue is done (it
-/// throws, or the queue records a graph), the memory is leaked rather than freed under a
-/// kernel. Never throws. In a Python extension it releases the GIL.
+/// array's queue must depend on it. With the Python package, a thread that runs no Python code
+/// may be a host task, so it does not wait: a later allocation frees the memory. If the
+/// runtime cannot confirm that the queue is done (it throws, or the queue records a graph),
+/// the memory is leaked rather than freed under a kernel. Never throws. In a Python extension
+/// it releases the GIL.
 /// @pre without the Python package, the array is not destroyed in a host task of its queue,
 ///      which would wait for itself; with it, not under a lock that other threads wait for
 ///      while they hold the GIL
@@ -182,6 +187,17 @@ class usm_array {
   using extents_type = typename View::extents_type;
   using mapping_type = typename View::mapping_type;
 
+ private:
+  /// Whether a mapping is made from the extents of a shape, which can be checked before.
+  template <class Shape>
+  static constexpr bool gives_extents =
+      detail::is_readable<Shape> && std::is_constructible_v<extents_type, const Shape&> &&
+      std::is_constructible_v<mapping_type, extents_type>;
+  template <class Shape>
+  static constexpr bool is_shape =
+      gives_extents<Shape> || std::is_constructible_v<mapping_type, const Shape&>;
+
+ public:
   /// Alignment of the memory in bytes: at least 256, more if the elements need it or the
   /// view's accessor promises it. Source: DLPack `DLTensor::data`.
   static constexpr std::size_t alignment =
@@ -194,16 +210,14 @@ class usm_array {
   /// @throws conversion_error `context_not_default`, `device_without_id`,
   ///         `out_of_range`, `shape_mismatch`, `index_type_too_small`, those of the view,
   ///         `runtime_error`, also if there is no memory
-  template <class Shape,
-            std::enable_if_t<std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
+  template <class Shape, std::enable_if_t<is_shape<Shape>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape)
       : usm_array(is_plain ? sycl::usm::alloc::device : usm_kind_v<View>, queue, shape) {}
 
   /// Allocates USM of a kind for a plain type.
   /// @throws conversion_error also `usm_type_not_accepted` for the kind unknown
-  template <
-      class Shape, bool Plain = is_plain,
-      std::enable_if_t<Plain && std::is_constructible_v<mapping_type, const Shape&>, int> = 0>
+  template <class Shape, bool Plain = is_plain,
+            std::enable_if_t<Plain && is_shape<Shape>, int> = 0>
   usm_array(const sycl::queue& queue, const Shape& shape, sycl::usm::alloc kind)
       : usm_array(checked_kind(kind), queue, shape) {}
 
@@ -258,8 +272,7 @@ class usm_array {
   /// Checks extents before a mapping multiplies them, which may overflow.
   template <class Shape>
   static mapping_type make_mapping(const Shape& shape) {
-    if constexpr (std::is_constructible_v<extents_type, const Shape&> &&
-                  detail::is_readable<Shape>) {
+    if constexpr (gives_extents<Shape>) {
       detail::check_requested_shape<extents_type>(shape);
       const extents_type extents(shape);
       detail::check_product<mapping_type>(extents);

@@ -51,7 +51,10 @@ struct python_owner {
 using owner_type = python_owner;
 inline const std::shared_ptr<void> shared(std::malloc(24), std::free);
 inline const auto& pointer = shared;
-inline const auto& deleter = shared;
+/// An owner whose operator reads an element is no deleter.
+inline const struct matrix {
+  float operator()(int i, int j) const;
+} deleter;
 #else
 using owner_type = python_object;
 inline void* const pointer = std::malloc(24);

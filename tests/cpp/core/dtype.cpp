@@ -20,7 +20,7 @@ TEST(Dtype, PrintsNameWidthLanesAndRawNumbers) {
               detail::is_of_numpy({kDLFloat, 16, 1}) &&
               detail::is_of_numpy({kDLComplex, 128, 1}));
   EXPECT_TRUE(detail::is_of_numpy_or_ml_dtypes({kDLBfloat, 16, 1}) &&
-              detail::is_of_numpy_or_ml_dtypes({kDLFloat8_e5m2, 8, 1}));
+              detail::is_of_numpy_or_ml_dtypes({type_code::float8_e5m2, 8, 1}));
   const DLDataType others[] = {
       {kDLInt, 4, 1},     {kDLInt, 24, 1},          {kDLUInt, 128, 1},  {kDLFloat, 32, 2},
       {kDLFloat, 128, 1}, {kDLOpaqueHandle, 64, 1}, {kDLBfloat, 16, 2}, {kDLComplex, 32, 1}};

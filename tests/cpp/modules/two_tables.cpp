@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two shared libraries that use the headers in one process, maybe of two versions, each have a
-// device table of their own. Arguments: their files.
+// device table and functions of queues of their own. Arguments: their files.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 int main(int, char** arguments) {
   const void* tables[2] = {};
+  const void* functions[2] = {};
   for (int place = 0; place < 2; ++place) {
     void* library = dlopen(arguments[place + 1], RTLD_NOW | RTLD_GLOBAL);
     void* found = library == nullptr ? nullptr : dlsym(library, "device_table_here");
@@ -18,8 +19,10 @@ int main(int, char** arguments) {
     }
     std::size_t count = 0;
     tables[place] = reinterpret_cast<const void* (*)(std::size_t&)>(found)(count);
+    functions[place] =
+        reinterpret_cast<const void* (*)()>(dlsym(library, "queue_functions_here"))();
     std::printf("expected a table of one device, found %p of %zu\n", tables[place], count);
     if (count != 1) return 1;
   }
-  return tables[0] == tables[1] ? 1 : 0;
+  return tables[0] == tables[1] || functions[0] == functions[1] ? 1 : 0;
 }

@@ -50,7 +50,7 @@ constexpr bool contains(std::string_view text, std::string_view word) {
 template <class View>
 constexpr bool says_order =
     contains(usm_dlpack::detail::parameter_text<View>.characters, "order");
-static_assert(says_order<view<md::layout_right, 2>>);
+static_assert(says_order<view<md::layout_right, 2>> && says_order<view<md::layout_left, 20>>);
 static_assert(!says_order<view<layout_of_volumes, 3>>);
 static_assert(!says_order<view<layout_of_threes, 2>>);
 

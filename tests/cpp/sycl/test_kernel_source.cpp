@@ -347,6 +347,23 @@ TEST(KernelSource, ALaunchOfKernelsWhileTheQueueRecordsIsRecordedOnce) {
   }
 }
 
+TEST(KernelSource, LaunchesOfKernelsInASectionAreRecordedInOrder) {
+  sycl::queue queue = new_queue(false);
+  const usm_memory memory(alloc::shared, 64, queue);
+  const row x(memory.as<int>(), 1);
+  launched().find(queue, "add");
+  sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
+                                                       queue.get_device());
+  graph.begin_recording(queue);
+  {
+    ordered_section work(queue, x);
+    launched().launch(work, "add", 1, x, x, 0);
+    launched().launch(work, "add", 1, x, x, 0);
+  }
+  graph.end_recording(queue);
+  EXPECT_EQ(graph.get_root_nodes().size(), 1u);
+}
+
 TEST(KernelSource, LaunchesOfKernelsInASectionRunInOrderAndEndWithIt) {
   for (const bool in_order : {true, false}) {
     SCOPED_TRACE(in_order);

@@ -163,7 +163,8 @@ struct failing_waits {
           throw sycl::exception(make_error_code(sycl::errc::runtime));
         },
         detail::plain_queue_functions.wait_for_default_queue,
-        detail::plain_queue_functions.free_after_work};
+        detail::plain_queue_functions.free_after_work,
+        detail::plain_queue_functions.free_finished};
     detail::current_queue_functions = &failing;
   }
   failing_waits(const failing_waits&) = delete;

@@ -237,6 +237,7 @@ NB_MODULE(extension_under_test_module, m) {
   m.def("which_memory", takes<const_row>("USM"), "x"_a, "factor"_a);
   // pybind11 3.1 calls `keep_alive` after an overload that does not fit, and crashes.
   m.def("kept_alive", [](const integers&) { return row_sums(); }, nb::keep_alive<0, 1>());
+  m.def("keeping", [](const integers&, nb::handle) {}, nb::keep_alive<1, 2>());
   add_layouts(m);
   add_work(m);
   add_casts_of_nanobind(m);

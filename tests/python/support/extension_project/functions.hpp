@@ -252,6 +252,26 @@ std::uintptr_t drop_in_host_task(sycl::queue& queue, int size) {
   return address;
 }
 
+/// Lets a thread of C++ drop an array, and then others until the first is freed.
+void drop_on_a_cpp_thread(sycl::queue& queue, int size) {
+  const py::gil_scoped_release unlocked;
+  std::thread([&] {
+    const void* memory = usm_array<row>(queue, extents(size)).data();
+    while (sycl::get_pointer_type(memory, queue.get_context()) != sycl::usm::alloc::unknown) {
+      const usm_array<row> next(queue, extents(1));
+    }
+  }).join();
+}
+
+/// The strides that are read from an array of a managed tensor without strides.
+std::vector<std::int64_t> strides_of_none(sycl::queue& queue) {
+  managed_tensor managed =
+      to_managed_tensor(usm_array<array_view<float, 2>>(queue, std::array<int, 2>{2, 3}));
+  managed->dl_tensor.strides = nullptr;
+  const usm_allocation proof = validate(*managed);
+  return any_view(proof, queue, std::move(managed)).strides();
+}
+
 template <class Module>
 void add_results(Module& m) {
   m.def("given_back", [](owned_view<const_row> x) { return x; }, "x"_a);
@@ -288,6 +308,8 @@ void add_results(Module& m) {
   });
   m.def("drop_owners", &drop_owners);
   m.def("drop_in_host_task", &drop_in_host_task);
+  m.def("drop_on_a_cpp_thread", &drop_on_a_cpp_thread);
+  m.def("strides_of_none", &strides_of_none);
 }
 
 // --- Casts
