@@ -31,7 +31,7 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def results(libraries: list[Any]) -> str:
-    """Return the table of the libraries, and that of what fails, with a row for each reason and its cases."""
+    """Return the table of the libraries, and that of what fails, a row for a reason and cases."""
     rows: list[list[str]] = []
     failing: dict[tuple[str, str], list[str]] = {}
     for library in libraries:
