@@ -112,9 +112,10 @@ def from_dlpack(
         or shared USM of that device, as that of a pinned pool or of NumPy's view. USM of a
         sub-device, or known to be of another context, is copied through the host, after the work on
         its ``sycl_queue``; its producer must be able to export to the host. A queue of the place
-        must be of the default context. It becomes the tensor's ``sycl_queue``, and is ordered behind
-        the array's ``sycl_queue``. If the array has none, the queue is passed to its ``__dlpack__`` as
-        ``stream``, and is ordered behind dpctl's queue, as for a capsule of another library.
+        must be of the default context. It becomes the tensor's ``sycl_queue``, and is ordered
+        behind the array's ``sycl_queue``. If the array has none, the queue is passed to its
+        ``__dlpack__`` as ``stream``, and is ordered behind dpctl's queue, as for a capsule of
+        another library.
     copy
         True always copies, and False never does. None copies if `device`, `usm_type` or `order`
         requires it, and accepts a copy that the producer makes. A copy keeps positive strides
