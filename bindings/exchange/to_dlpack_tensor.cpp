@@ -90,7 +90,7 @@ proved_tensor prove_memory(nb::handle obj, nb::handle shape, nb::handle dtype,
   // The object's own address is looked up, because shape and offset may lead out of the
   // object.
   const auto* pointer = reinterpret_cast<const void*>(empty ? structure.first : view.data);
-  described.device = detail::find_device_by_context({pointer, empty}, owner.context,
+  described.device = detail::find_device_by_context({pointer, empty}, owner.context, -1,
                                                     device_named_by(obj, owner));
   if (producer != nullptr) {
     *producer = owner.queue;

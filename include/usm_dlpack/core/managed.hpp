@@ -129,10 +129,13 @@ inline constexpr bool
         true;
 
 /// Whether an owner keeps no memory: a number, a pointer, or a function that is meant as a
-/// deleter, with no argument or a pointer.
+/// deleter, with no argument or a pointer. Python handles, which can be called, are refused
+/// before.
 template <class Owner>
-inline constexpr bool owns_nothing = std::is_scalar_v<Owner> || std::is_invocable_v<Owner&> ||
-                                     std::is_invocable_v<Owner&, std::nullptr_t>;
+inline constexpr bool owns_nothing =
+    std::is_scalar_v<Owner> ||
+    (!is_python_handle<Owner> &&
+     (std::is_invocable_v<Owner&> || std::is_invocable_v<Owner&, std::nullptr_t>));
 
 /// Makes a managed tensor of either struct. Moves the owner last, so that it is unchanged if
 /// anything else fails.

@@ -121,9 +121,12 @@ inline void check_view_kind(const exported_memory& memory, sycl::usm::alloc kind
 
 /// Runs the export protocol for a context.
 /// @param queue_id device id of the queue, or -1 if the caller passed only a context
+/// @param other_id without a queue, of memory that belongs to no device; -1 for the platform's
+///        first
 inline DLDevice find_device_by_context(const exported_memory& memory,
                                        const sycl::context& context,
-                                       std::int32_t queue_id = -1) {
+                                       std::int32_t queue_id = -1,
+                                       std::int32_t other_id = -1) {
   const platform_entry* const entry = device_table::get().find(context);
   if (entry == nullptr) {
     refuse_context(memory.pointer, memory.empty, context, queue_id);
@@ -139,10 +142,12 @@ inline DLDevice find_device_by_context(const exported_memory& memory,
   if (usm.kind == sycl::usm::alloc::unknown && !memory.empty) {
     refuse_unknown(memory.pointer, queue_id);
   }
-  if (usm.device_id >= 0) {
-    return {kDLOneAPI, usm.device_id};
+  for (const std::int32_t id : {usm.device_id, queue_id, other_id}) {
+    if (id >= 0) {
+      return {kDLOneAPI, id};
+    }
   }
-  return {kDLOneAPI, queue_id < 0 ? entry->first_device : queue_id};
+  return {kDLOneAPI, entry->first_device};
 }
 
 /// Runs the export protocol for a queue, whose root device must be the memory's.
