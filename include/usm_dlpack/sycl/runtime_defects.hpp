@@ -105,6 +105,20 @@ inline void wait_for_command(sycl::event command) {
   }
 }
 
+/// Lets the runtime forget a barrier of an out-of-order queue that is complete, by a host
+/// task. Otherwise the end of any later host task makes it forget, with the barrier, what is
+/// pending behind other host tasks, and the next barrier does not wait for that (DPC++ 2026.2;
+/// test_opencl_interop.cpp). Waits for at most a millisecond: all host tasks share a thread.
+inline void forget_barrier(sycl::queue queue) {
+  const sycl::event end =
+      queue.submit([](sycl::handler& handler) { handler.host_task([] {}); });
+  const auto begin = std::chrono::steady_clock::now();
+  while (!has_ended(end) &&
+         std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1)) {
+    std::this_thread::yield();
+  }
+}
+
 /// The commands that a queue has when this object is constructed. Other threads may submit to
 /// the queue and wait for it meanwhile.
 ///
@@ -142,10 +156,16 @@ class pending_work {
     }
   }
 
-  /// Whether the work is complete. Never waits.
+  /// Whether the work is complete. Does not wait for it.
   bool is_done() const {
-    return last_ ? status_of(*last_) == sycl::info::event_command_status::complete
-                 : queue_.ext_oneapi_empty();
+    if (!last_) {
+      return queue_.ext_oneapi_empty();
+    }
+    const bool done = status_of(*last_) == sycl::info::event_command_status::complete;
+    if (done) {
+      end();
+    }
+    return done;
   }
   /// Whether the work is complete or has failed. Never waits.
   bool has_ended() const {
@@ -156,6 +176,7 @@ class pending_work {
   void wait() {
     if (last_) {
       poll(*last_);
+      end();
     } else {
       queue_.wait();
     }
@@ -167,6 +188,12 @@ class pending_work {
   }
 
  private:
+  void end() const {
+    if (!queue_.is_in_order()) {
+      forget_barrier(queue_);
+    }
+  }
+
   sycl::queue queue_;
   std::optional<sycl::event> last_;  ///< the last command, or a barrier; only on OpenCL
 };

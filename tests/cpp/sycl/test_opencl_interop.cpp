@@ -6,6 +6,10 @@
 #include "new_process.hpp"
 #include "opencl_objects.hpp"
 
+#include <chrono>
+#include <future>
+#include <thread>
+
 namespace test_opencl_interop {
 
 using namespace usm_dlpack_test;
@@ -70,6 +74,26 @@ TEST(OpenclInterop, NativeCommandsOfAQueueThatSyclHasNotUsedAreItsWork) {
   detail::pending_work work(queue);
   EXPECT_FALSE(work.is_done());
   end(gate, CL_COMPLETE);
+  work.wait();
+  EXPECT_TRUE(work.is_done());
+}
+
+TEST(OpenclInterop, APendingHostTaskIsWorkAfterAnEarlierOneHasEnded) {
+  sycl::queue queue(root_devices().at(0));
+  detail::pending_work(queue).wait();  // leaves a barrier, which the runtime must forget
+  std::promise<void> gates[2];
+  sycl::event tasks[2];
+  for (int i = 0; i < 2; ++i) {  // one after the other, by one thread
+    tasks[i] = queue.submit([&](sycl::handler& handler) {
+      handler.host_task([gate = gates[i].get_future().share()] { gate.wait(); });
+    });
+  }
+  gates[0].set_value();
+  detail::poll(tasks[0]);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the runtime notices the end
+  detail::pending_work work(queue);
+  EXPECT_FALSE(work.is_done());
+  gates[1].set_value();
   work.wait();
   EXPECT_TRUE(work.is_done());
 }
