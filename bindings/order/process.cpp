@@ -9,6 +9,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -30,10 +32,18 @@ void before_fork() noexcept {
   }
 }
 
+/// Ends a child before the SYCL runtime does, which would wait for its thread of host tasks:
+/// only the parent has that (DPC++ 2026.2).
+void end_child(int status, void*) noexcept {
+  std::fflush(nullptr);
+  _exit(status);
+}
+
 void in_child() noexcept {
   interpreter_gate::forget_other_threads();
   if (runtime_used) {
     forked = true;
+    on_exit(&end_child, nullptr);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <mutex>
@@ -105,6 +106,13 @@ inline void wait_for_command(sycl::event command) {
   }
 }
 
+/// Whether a barrier of this process was ever behind a host task. Before, `forget_barrier`
+/// has no use, and each host task takes memory until `queue::wait`.
+inline std::atomic<bool>& host_tasks_are_used() noexcept {
+  static std::atomic<bool> used{false};
+  return used;
+}
+
 /// Lets the runtime forget a barrier of an out-of-order queue that is complete, by a host
 /// task. Otherwise the end of any later host task makes it forget, with the barrier, what is
 /// pending behind other host tasks, and the next barrier does not wait for that (DPC++ 2026.2;
@@ -152,6 +160,9 @@ class pending_work {
       const bool is_behind_host_task = last_ && !last_->get_wait_list().empty();
       if (!last_ || is_behind_host_task) {
         last_ = submit_barrier(queue_);
+        if (!last_->get_wait_list().empty()) {
+          host_tasks_are_used() = true;
+        }
       }
     }
   }
@@ -189,7 +200,7 @@ class pending_work {
 
  private:
   void end() const {
-    if (!queue_.is_in_order()) {
+    if (!queue_.is_in_order() && host_tasks_are_used()) {
       forget_barrier(queue_);
     }
   }

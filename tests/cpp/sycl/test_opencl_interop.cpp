@@ -80,16 +80,20 @@ TEST(OpenclInterop, NativeCommandsOfAQueueThatSyclHasNotUsedAreItsWork) {
 
 TEST(OpenclInterop, APendingHostTaskIsWorkAfterAnEarlierOneHasEnded) {
   sycl::queue queue(root_devices().at(0));
-  detail::pending_work(queue).wait();  // leaves a barrier, which the runtime must forget
-  std::promise<void> gates[2];
-  sycl::event tasks[2];
-  for (int i = 0; i < 2; ++i) {  // one after the other, by one thread
-    tasks[i] = queue.submit([&](sycl::handler& handler) {
-      handler.host_task([gate = gates[i].get_future().share()] { gate.wait(); });
+  std::promise<void> gates[3];
+  const auto submit = [&](std::promise<void>& gate) {  // one thread runs all host tasks
+    return queue.submit([&](sycl::handler& handler) {
+      handler.host_task([open = gate.get_future().share()] { open.wait(); });
     });
-  }
+  };
+  submit(gates[2]);
+  detail::pending_work earlier(queue);
+  gates[2].set_value();
+  earlier.wait();  // the runtime must forget its barrier
+  const sycl::event first = submit(gates[0]);
+  submit(gates[1]);
   gates[0].set_value();
-  detail::poll(tasks[0]);
+  detail::poll(first);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the runtime notices the end
   detail::pending_work work(queue);
   EXPECT_FALSE(work.is_done());
