@@ -260,6 +260,14 @@ def test_a_write_comes_after_a_pending_read(kind, use, start):
     assert (x.numpy() == table.WRITTEN).all()
 
 
+def test_what_is_behind_a_host_task_is_waited_for():
+    x = XP.asarray(np.arange(1, 300_001, dtype=np.float32))
+    values = XP.asnumpy(x / XP.mean(x))
+    from_dlpack(x / XP.mean(x)).numpy()  # now the package has met a host task
+    for _ in range(300):
+        assert np.array_equal(from_dlpack(x / XP.mean(x)).numpy(), values)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_this_package_a_use_is_too_early(kind, start):
     pending = held(start, full(0, table.QUEUES[kind]()))
