@@ -113,15 +113,19 @@ inline std::atomic<bool>& host_tasks_are_used() noexcept {
   return used;
 }
 
-/// Lets the runtime forget a barrier of an out-of-order queue that is complete, by a host
-/// task. Otherwise the end of any later host task makes it forget, with the barrier, what is
-/// pending behind other host tasks, and the next barrier does not wait for that (DPC++ 2026.2;
-/// test_opencl_interop.cpp). Waits for at most a millisecond: all host tasks share a thread.
+/// Lets the runtime forget a barrier of an out-of-order queue that is complete, by the end of
+/// a host task. Otherwise the end of any later host task makes it forget, with the barrier,
+/// what is pending behind other host tasks, and the next barrier does not wait for that (DPC++
+/// 2026.2; test_opencl_interop.cpp). One thread runs all host tasks: it has forgotten when it
+/// runs the next one. Waits for at most a millisecond, because the thread may be held back.
 inline void forget_barrier(sycl::queue queue) {
-  const sycl::event end =
-      queue.submit([](sycl::handler& handler) { handler.host_task([] {}); });
+  const auto submit = [&] {
+    return queue.submit([](sycl::handler& handler) { handler.host_task([] {}); });
+  };
+  submit();
+  const sycl::event next = submit();
   const auto begin = std::chrono::steady_clock::now();
-  while (!has_ended(end) &&
+  while (!has_ended(next) &&
          std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1)) {
     std::this_thread::yield();
   }
