@@ -89,7 +89,8 @@ TEST(OpenclInterop, APendingHostTaskIsWorkAfterAnEarlierOneHasEnded) {
   submit(gates[2]);
   detail::pending_work earlier(queue);
   gates[2].set_value();
-  earlier.wait();  // the runtime must forget its barrier
+  earlier.wait();
+  detail::pending_work(queue).wait();  // the runtime must forget its barrier
   const sycl::event first = submit(gates[0]);
   submit(gates[1]);
   gates[0].set_value();
