@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <utility>
 #include <vector>
 
 namespace usm_dlpack::python {
@@ -276,17 +274,8 @@ void write_runs(const unsigned char* values, const proved_tensor& to) {
   sycl::queue queue = dpctl_queue(to.proof.device_id());
   std::vector<sycl::event> pending;
   const auto wait = [&] {
-    std::exception_ptr failure;
-    for (const sycl::event& copy : std::exchange(pending, {})) {
-      try {
-        detail::wait_for_command(copy);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    }
-    if (failure != nullptr) {
-      std::rethrow_exception(failure);
-    }
+    std::for_each(pending.begin(), pending.end(), &detail::wait_for_command);
+    pending.clear();
   };
   const strided_bytes runs = join_dimensions(elements_of(to, nullptr, &to));
   try {
@@ -297,11 +286,11 @@ void write_runs(const unsigned char* values, const proved_tensor& to) {
         wait();
       }
     });
+    wait();
   } catch (...) {
-    wait();  // the copies read `values`, which the caller frees
+    detail::pending_work(queue).wait();  // other copies read `values`, which the caller frees
     throw;
   }
-  wait();
 }
 
 /// Writes compact elements in row-major order to USM.

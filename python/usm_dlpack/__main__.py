@@ -35,8 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     errors = commands.add_parser("errors", help=_ERRORS, description=_ERRORS)
     errors.add_argument("code", metavar="CODE", nargs="?", help="for example out_of_bounds")
     options = parser.parse_args(arguments)
-    if options.json and options.command:
-        parser.error("--json: expected no command, found errors; leave one out")
     return _print_errors(options.code) if options.command else _print_environment(options.json)
 
 

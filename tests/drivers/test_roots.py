@@ -25,6 +25,8 @@ def test_memory_goes_with_its_own_root_and_host_memory_with_any(
         assert (proof.usm_type, proof.nbytes) == (usm_type, 1 << 20)
         assert from_dlpack(tensor).data == memory._pointer
         others = [offered(memory._pointer, n) for n in range(len(devices)) if n != device_id]
+        capsule = tensor.__dlpack__(stream=dpctl.SyclQueue(devices[device_id - 1]))
+        assert from_dlpack(capsule).sycl_queue == tensor.sycl_queue  # not one of another device
         assert tensor.__dlpack_device__() == to_dlpack_tensor(tensor).device == (14, device_id)
         if usm_type == "host":  # of all devices of the platform; that of the queue is named
             assert {validate(other).usm_type for other in others} == {"host"}

@@ -251,6 +251,11 @@ thread = threading.Thread(target=fork, args=(lambda: refused(tensor.__dlpack__),
 thread.start()
 thread.join()
 """,
+    "it ends after a host task, whose thread the parent has": """
+queue.memcpy_async(memory, dpctl.memory.MemoryUSMShared(48), 48)  # dpctl keeps both alive by one
+queue.wait()
+fork(lambda: None, leave=sys.exit)
+""",
     "before the first use, both go on working": "fork(use, leave=sys.exit); fork(use); use()",
     "use by dpctl alone is use": """
 device = dpctl.get_devices()[0]

@@ -106,19 +106,19 @@ inline void wait_for_command(sycl::event command) {
   }
 }
 
-/// Whether a barrier of this process was ever behind a host task. Before, `forget_barrier`
-/// has no use, and each host task takes memory until `queue::wait`.
-inline std::atomic<bool>& host_tasks_are_used() noexcept {
-  static std::atomic<bool> used{false};
-  return used;
-}
+/// Whether a barrier of this process was ever behind a host task.
+inline std::atomic<bool> host_tasks_are_used{false};
 
 /// Lets the runtime forget a barrier of an out-of-order queue that is complete, by the end of
 /// a host task. Otherwise the end of any later host task makes it forget, with the barrier,
 /// what is pending behind other host tasks, and the next barrier does not wait for that (DPC++
 /// 2026.2; test_opencl_interop.cpp). One thread runs all host tasks: it has forgotten when it
 /// runs the next one. Waits for at most a millisecond, because the thread may be held back.
+/// Does nothing before the first host task: each takes memory until `queue::wait`.
 inline void forget_barrier(sycl::queue queue) {
+  if (queue.is_in_order() || !host_tasks_are_used) {
+    return;
+  }
   const auto submit = [&] {
     return queue.submit([](sycl::handler& handler) { handler.host_task([] {}); });
   };
@@ -165,7 +165,7 @@ class pending_work {
       if (!last_ || is_behind_host_task) {
         last_ = submit_barrier(queue_);
         if (!last_->get_wait_list().empty()) {
-          host_tasks_are_used() = true;
+          host_tasks_are_used = true;
         }
       }
     }
@@ -178,7 +178,7 @@ class pending_work {
     }
     const bool done = status_of(*last_) == sycl::info::event_command_status::complete;
     if (done) {
-      end();
+      forget_barrier(queue_);
     }
     return done;
   }
@@ -191,7 +191,7 @@ class pending_work {
   void wait() {
     if (last_) {
       poll(*last_);
-      end();
+      forget_barrier(queue_);
     } else {
       queue_.wait();
     }
@@ -203,12 +203,6 @@ class pending_work {
   }
 
  private:
-  void end() const {
-    if (!queue_.is_in_order() && host_tasks_are_used()) {
-      forget_barrier(queue_);
-    }
-  }
-
   sycl::queue queue_;
   std::optional<sycl::event> last_;  ///< the last command, or a barrier; only on OpenCL
 };

@@ -324,6 +324,18 @@ TEST(KernelSource, ALaunchOfKernelsIsBehindTheQueuesOfArgumentsAndDoneOnReturn) 
   }
 }
 
+/// What a function submits to a queue that records.
+template <class Submit>
+auto recorded(sycl::queue& queue, const Submit& submit) {
+  launched().find(queue, "add");
+  sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
+                                                       queue.get_device());
+  graph.begin_recording(queue);
+  submit();
+  graph.end_recording(queue);
+  return graph;
+}
+
 TEST(KernelSource, ALaunchOfKernelsWhileTheQueueRecordsIsRecordedOnce) {
   for (const bool in_order : {true, false}) {
     SCOPED_TRACE(in_order);
@@ -331,12 +343,7 @@ TEST(KernelSource, ALaunchOfKernelsWhileTheQueueRecordsIsRecordedOnce) {
     const usm_memory memory(alloc::shared, 64, queue);
     const row x(memory.as<int>(), 1);
     *x.data_handle() = 0;
-    launched().find(queue, "add");
-    sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
-                                                         queue.get_device());
-    graph.begin_recording(queue);
-    launched().launch(queue, "add", 1, x, x, 0);
-    graph.end_recording(queue);
+    auto graph = recorded(queue, [&] { launched().launch(queue, "add", 1, x, x, 0); });
     EXPECT_EQ(*x.data_handle(), 0);
     auto executable = graph.finalize();
     for (const int expected : {1, 2}) {
@@ -351,16 +358,11 @@ TEST(KernelSource, LaunchesOfKernelsInASectionAreRecordedInOrder) {
   sycl::queue queue = new_queue(false);
   const usm_memory memory(alloc::shared, 64, queue);
   const row x(memory.as<int>(), 1);
-  launched().find(queue, "add");
-  sycl::ext::oneapi::experimental::command_graph graph(queue.get_context(),
-                                                       queue.get_device());
-  graph.begin_recording(queue);
-  {
+  const auto graph = recorded(queue, [&] {
     ordered_section work(queue, x);
     launched().launch(work, "add", 1, x, x, 0);
     launched().launch(work, "add", 1, x, x, 0);
-  }
-  graph.end_recording(queue);
+  });
   EXPECT_EQ(graph.get_root_nodes().size(), 1u);
 }
 
