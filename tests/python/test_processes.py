@@ -252,7 +252,11 @@ thread.start()
 thread.join()
 """,
     "it ends after a host task, whose thread the parent has": """
-queue.memcpy_async(memory, dpctl.memory.MemoryUSMShared(48), 48)  # dpctl keeps both alive by one
+from pending_work import PendingFill
+
+pending = PendingFill(queue)
+pending.keep_alive()
+pending.end()
 queue.wait()
 fork(lambda: None, leave=sys.exit)
 """,
