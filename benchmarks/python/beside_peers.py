@@ -27,7 +27,8 @@ from dev import RefusalError, make_environment  # noqa: E402
 NOTE = f"""\
 Times of calls with small arrays, each in its fastest round, on {os.cpu_count()} cores: {PROCESSOR}.
 `from_dlpack`, `validate` and views of foreign arrays query the driver for the memory; NumPy and
-nanobind validate no memory.
+nanobind validate no memory. A wait for dpctl's queue, as in `wait` and exports, takes 10 µs more
+once dpnp or dpctl.tensor has submitted [host tasks](explanation/synchronisation.md#host-tasks).
 """
 PEERS = {"dpctl-tensor": "dpctl.tensor", "dpnp": "dpnp"}
 
